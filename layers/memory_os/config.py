@@ -1,0 +1,285 @@
+"""One typed configuration, read once and passed on. Each value knows where it came from.
+
+Order, the later wins: the default, `config.yaml` in MEMORY_OS_HOME, the environment. Paths are made absolute here and
+nowhere else. An unknown key, a wrong type or a value out of range is a ConfigError that names the key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from memory_os import constants
+from memory_os.errors import ConfigError
+
+# Environment variable -> config key. Every variable the product reads stands here.
+ENVIRONMENT = {
+    "FABRIC_DIR": "fabric_dir",
+    "VAULT_PATH": "vault_path",
+    "MEMORY_OS_AGENT": "agent",
+    "MEMORY_OS_LOG_LEVEL": "service.log_level",
+}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class ServiceSettings(_Section):
+    """`memory-os serve`."""
+
+    host: Literal["", "127.0.0.1", "::1", "localhost"] = Field("", description="loopback address; empty: socket only")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(0, description="TCP port; 0: socket only")
+    socket: Path | None = Field(None, description="unix socket; default run/service.sock")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+
+class RecallSettings(_Section):
+    enabled: bool = True
+    max_tokens: Annotated[int, Field(ge=100, le=8000)] = constants.BLOCK_MAX_TOKENS
+    max_lines: Annotated[int, Field(ge=1, le=100)] = 14
+    min_probability: Annotated[float, Field(ge=0, le=1)] = Field(0.5, description="what a line must reach to be shown")
+    off_sessions: list[str] = Field(default_factory=list, description="session ids without recall and capture")
+
+
+class CaptureSettings(_Section):
+    enabled: bool = True
+    import_history: bool = Field(True, description="take earlier sessions over from Hermes's state.db")
+
+
+class EmbeddingSettings(_Section):
+    model: Literal["multilingual-e5-small"] = "multilingual-e5-small"
+    threads: Annotated[int, Field(ge=1, le=64)] = 2
+    engine: Literal["auto", "onnx", "wheel"] = Field("auto", description="wheel: the slow engine of the model's wheel")
+
+
+class FactSettings(_Section):
+    half_life_days: Annotated[float, Field(gt=0)] = Field(180.0, description="evidence fades toward the prior")
+
+
+class ServerSettings(_Section):
+    """Addresses of servers, kept for server mode."""
+
+    qdrant_url: str = ""
+    redis_url: str = ""
+
+
+class GroundTruthSettings(_Section):
+    carrier: Literal["soul", "section"] = Field("soul", description="where the rules stand: SOUL.md or prompt section")
+
+
+class ScopeSettings(_Section):
+    aliases: dict[str, str] = Field(
+        default_factory=dict, description="one person, several senders, e.g. {'telegram:42': 'local'}"
+    )
+
+
+class Values(_Section):
+    """What config.yaml may hold."""
+
+    agent: str = Field("", description="this instance's name in a shared fabric; default: the profile's name")
+    fabric_dir: Path | None = Field(None, description="shared Markdown folder; default $HERMES_HOME/fabric")
+    vault_path: Path | None = Field(None, description="the vault with wiki/raw; default $HERMES_HOME/vault")
+    service: ServiceSettings = ServiceSettings()
+    recall: RecallSettings = RecallSettings()
+    capture: CaptureSettings = CaptureSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    facts: FactSettings = FactSettings()
+    servers: ServerSettings = ServerSettings()
+    ground_truth: GroundTruthSettings = GroundTruthSettings()
+    scopes: ScopeSettings = ScopeSettings()
+
+    @field_validator("fabric_dir", "vault_path")
+    @classmethod
+    def _not_empty(cls, value: Path | None) -> Path | None:
+        if value is not None and str(value).strip() in ("", "."):
+            raise ValueError("give a folder, or leave the key out for the default")
+        return value
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The values, the folders derived from them, and each key's origin (`default`, `config.yaml`, a variable)."""
+
+    hermes_home: Path
+    home: Path
+    values: Values
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def database(self) -> Path:
+        return self.home / "memory.db"
+
+    @property
+    def vectors_dir(self) -> Path:
+        return self.home / "qdrant"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.home / "models"
+
+    @property
+    def spool_dir(self) -> Path:
+        return self.home / "spool"
+
+    @property
+    def run_dir(self) -> Path:
+        return self.home / "run"
+
+    @property
+    def logs_dir(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def backups_dir(self) -> Path:
+        return self.home / "backups"
+
+    @property
+    def config_file(self) -> Path:
+        return self.home / "config.yaml"
+
+    @property
+    def socket(self) -> Path:
+        return _absolute(self.values.service.socket or self.run_dir / "service.sock", self.home)
+
+    @property
+    def fabric_dir(self) -> Path:
+        return _absolute(self.values.fabric_dir or self.hermes_home / "fabric", self.home)
+
+    @property
+    def vault(self) -> Path:
+        return _absolute(self.values.vault_path or self.hermes_home / "vault", self.home)
+
+    @property
+    def memories_dir(self) -> Path:
+        return self.hermes_home / "memories"
+
+    @property
+    def state_db(self) -> Path:
+        return self.hermes_home / "state.db"
+
+    @property
+    def soul_file(self) -> Path:
+        return self.hermes_home / "SOUL.md"
+
+    @property
+    def agent(self) -> str:
+        return self.values.agent or self.profile
+
+    @property
+    def profile(self) -> str:
+        """`default`, or the profile's name for a home below `profiles/`."""
+        return self.hermes_home.name if self.hermes_home.parent.name == "profiles" else "default"
+
+
+def load_settings(environ: Mapping[str, str] | None = None, *, hermes_home: Path | None = None) -> Settings:
+    """Read the configuration of one Hermes home.
+
+    The home is `hermes_home`, else HERMES_HOME, else `~/.hermes`; ours is MEMORY_OS_HOME, else `memory-os` inside it.
+    Raises ConfigError.
+    """
+    env = os.environ if environ is None else environ
+    host = _absolute(hermes_home or Path(env.get("HERMES_HOME") or "~/.hermes"), Path.cwd())
+    home = _absolute(Path(env.get("MEMORY_OS_HOME") or host / "memory-os"), Path.cwd())
+    origins: dict[str, str] = {}
+    data = _read_file(home / "config.yaml")
+    for key in _flatten(data):
+        origins[key] = "config.yaml"
+    for variable, key in ENVIRONMENT.items():
+        if env.get(variable):
+            _assign(data, key, env[variable])
+            origins[key] = variable
+    return Settings(hermes_home=host, home=home, values=_validated(data, origins), origins=origins)
+
+
+def flat_values(values: Values) -> dict[str, Any]:
+    """`{"recall.max_tokens": 1200, …}`, every key once."""
+    return dict(_flatten_items(values.model_dump(mode="json")))
+
+
+def set_value(settings: Settings, key: str, text: str) -> None:
+    """Write one key to config.yaml, its comments kept, after checking that the whole stays valid."""
+    yaml = YAML()
+    path = settings.config_file
+    document = (yaml.load(path.read_text("utf-8")) if path.exists() else None) or {}
+    _assign(document, key, YAML(typ="safe").load(text))
+    _validated(_plain(document), {key: "the new value"})
+    path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+    temporary = path.with_suffix(".yaml.new")
+    with temporary.open("w", encoding="utf-8") as stream:
+        yaml.dump(document, stream)
+    temporary.chmod(constants.FILE_MODE)
+    temporary.replace(path)
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        loaded = YAML(typ="safe").load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {_one_line(error)}.", cure="Mend or remove the file.") from error
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{path} must hold keys and values, not a {type(loaded).__name__}.")
+    return loaded
+
+
+def _validated(data: Mapping[str, Any], origins: Mapping[str, str]) -> Values:
+    try:
+        return Values.model_validate(dict(data))
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(item, origins) for item in error.errors()) + ".") from error
+
+
+def _explain(item: Any, origins: Mapping[str, str]) -> str:
+    key = ".".join(str(part) for part in item["loc"])
+    where = origins.get(key, "config.yaml")
+    if item["type"] == "extra_forbidden":
+        return f"{key} ({where}) is not a setting; `memory-os config` lists them"
+    return f"{key} ({where}): {item['msg'].lower()}, not {item['input']!r}"
+
+
+def _absolute(path: Path, base: Path) -> Path:
+    expanded = Path(os.path.expanduser(path))
+    return expanded if expanded.is_absolute() else (base / expanded).resolve()
+
+
+def _assign(data: Any, key: str, value: Any) -> None:
+    *parents, last = key.split(".")
+    for parent in parents:
+        if not isinstance(data.get(parent), dict):
+            data[parent] = {}
+        data = data[parent]
+    data[last] = value
+
+
+def _flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, _ in _flatten_items(data, prefix):
+        yield key
+
+
+def _flatten_items(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and value:
+            yield from _flatten_items(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _plain(value: Any) -> Any:
+    return {key: _plain(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,29 @@
+"""Numbers and names that more than one module needs, each with the reason for its value."""
+
+from __future__ import annotations
+
+COLLECTION = "knowledge_base"
+PLUGIN_KEY = "memory-os"
+
+# sockaddr_un.sun_path is 108 bytes on Linux and 104 on macOS, with a terminating NUL.
+SOCKET_PATH_MAX = 103
+
+# A warm recall takes 10-20 ms; 300 ms is what a person doesn't notice before a model call of seconds.
+RECALL_DEADLINE_S = 0.3
+# A cold service answers within 2 s (imports 0.6 s, model 0.5 s); the first turn may wait that long, once.
+FIRST_RECALL_DEADLINE_S = 2.5
+
+# Hermes spills a hook's text over 10,000 characters to a file; 1,200 tokens stay well below in every script.
+BLOCK_MAX_TOKENS = 1200
+
+# A message longer than this is stored in full and indexed by its chunks; the hook itself never sends more.
+MESSAGE_MAX_CHARS = 1_000_000
+# Larger files are named in the outcome and skipped: no reader of a turn profits from chunk 50,000 of a log.
+DOCUMENT_MAX_BYTES = 32 * 1024 * 1024
+
+# The fence the host scrubs from model echoes (hermes: agent/memory_manager.py), and we from captured text.
+FENCE_OPEN = "<memory-context>"
+FENCE_CLOSE = "</memory-context>"
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600

@@ -1,0 +1,271 @@
+"""The index all layers share: passages in memory.db, full text over them, and their embeddings.
+
+A layer writes the passages of a source with `replace` and takes them away with `remove`. Text is searchable at once;
+vectors follow in the background (`pending`, `store_embeddings`), and the vector collection is derived from here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_os.memory import Author, Layer, Passage, content_hash
+from memory_os.store import Row, Store
+from memory_os.text.terms import fts_query, index_terms
+
+__all__ = ["Hit", "Index", "Pending", "Replaced"]
+
+# A neighbour's words count less than the passage's own: measured best near this on dialogue turns.
+NEIGHBOUR_WEIGHT = 0.3
+
+_PASSAGE_COLUMNS = (
+    "id, handle, layer, source, ordinal, scope, session_id, kind, author, title, text, context, content_hash,"
+    " embed_hash, created_at, valid_from, valid_to, trust, importance, flagged"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    added: int
+    removed: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A passage that has no vector in the collection yet. `embed_text` is what the encoder gets."""
+
+    pk: int
+    passage: Passage
+    embed_text: str
+    embed_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One arm's finding. `score`: higher is better, comparable only within one query of one arm."""
+
+    pk: int
+    id: str
+    score: float
+
+
+class Index:
+    """Passages, their full text and their embeddings. Thread-safe; writes go through the store's transaction."""
+
+    def __init__(self, store: Store, fingerprint: str) -> None:
+        self.store = store
+        self.fingerprint = fingerprint
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def replace(self, source: str, passages: Sequence[Passage]) -> Replaced:
+        """Make `passages` all there is of `source`. Unchanged ones keep their vectors; the rest are added or deleted."""
+        with self.store.write() as db:
+            old = {row["id"]: row for row in db.execute("SELECT * FROM passages WHERE source = ?", (source,))}
+            kept = 0
+            for passage in passages:
+                row = old.pop(passage.id, None)
+                if row is not None and _same(row, passage):
+                    kept += 1
+                    continue
+                if row is not None:
+                    self._delete(db, row)
+                self._insert(db, passage)
+            for row in old.values():
+                self._delete(db, row)
+                db.execute("INSERT OR IGNORE INTO deleted_points(id) VALUES(?)", (row["id"],))
+        return Replaced(added=len(passages) - kept, removed=len(old), kept=kept)
+
+    def remove(self, source: str) -> int:
+        """Take all passages of a source out of the index. Returns how many."""
+        return self.replace(source, ()).removed
+
+    def update(self, passage_id: str, *, trust: float | None = None, valid_to: float | None = None,
+               archived: bool | None = None) -> None:  # fmt: skip
+        """Change what is not text; the vector stays."""
+        values = {"trust": trust, "valid_to": valid_to, "archived": None if archived is None else int(archived)}
+        changes = {key: value for key, value in values.items() if value is not None}
+        if changes:
+            assignments = ", ".join(f"{key} = :{key}" for key in changes)
+            with self.store.write() as db:
+                db.execute(f"UPDATE passages SET {assignments} WHERE id = :id", {**changes, "id": passage_id})  # noqa: S608
+
+    def used(self, passage_ids: Iterable[str]) -> None:
+        """Count a retrieval of each: every path that shows a memory calls this."""
+        now = time.time()
+        with self.store.write() as db:
+            db.executemany(
+                "UPDATE passages SET uses = uses + 1, last_used_at = ? WHERE id = ?", [(now, one) for one in passage_ids]
+            )
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def passages(self, pks: Sequence[int]) -> dict[int, Passage]:
+        """Passages by pk; absent ones are left out."""
+        marks = ",".join("?" * len(pks))
+        rows = self.store.rows(f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))  # noqa: S608
+        return {row["pk"]: passage_of(row) for row in rows}
+
+    def of_source(self, source: str) -> list[Passage]:
+        rows = self.store.rows(f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))  # noqa: S608
+        return [passage_of(row) for row in rows]
+
+    def by_handle(self, handle: str, scopes: Sequence[str]) -> Passage | None:
+        """The passage behind a handle or a full id, if this reader may see it."""
+        marks = ",".join("?" * len(scopes))
+        row = self.store.row(
+            f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",  # noqa: S608
+            (handle, handle, *scopes),
+        )
+        return None if row is None else passage_of(row)
+
+    def lexical(
+        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int = 60, now: float
+    ) -> list[Hit]:
+        """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms."""
+        if not terms:
+            return []
+        where, values = _visible(scopes, layers, now)
+        rows = self.store.rows(
+            f"SELECT p.pk, p.id, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"  # noqa: S608
+            f" FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
+            f" WHERE passages_fts MATCH ? AND {where} ORDER BY score DESC, p.pk DESC LIMIT ?",
+            (fts_query(terms), *values, limit),
+        )
+        return [Hit(row["pk"], row["id"], row["score"]) for row in rows]
+
+    def visible(self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float) -> dict[str, int]:
+        """Which of these ids the reader may see now, as id -> pk. What the collection returns passes through here."""
+        where, values = _visible(scopes, layers, now)
+        marks = ",".join("?" * len(ids))
+        rows = self.store.rows(
+            f"SELECT p.pk, p.id FROM passages p WHERE p.id IN ({marks}) AND {where}",  # noqa: S608
+            (*ids, *values),
+        )
+        return {row["id"]: row["pk"] for row in rows}
+
+    def count(self, layer: Layer | None = None) -> int:
+        where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))
+        return int(self.store.value(f"SELECT count(*) FROM passages{where}", values))  # noqa: S608
+
+    # -- embeddings ------------------------------------------------------------------------------------------------
+
+    def pending(self, limit: int) -> list[Pending]:
+        """Passages whose vector is not in the collection, newest first: what was just said is asked for first."""
+        rows = self.store.rows(
+            f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?", (limit,)  # noqa: S608
+        )
+        return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
+
+    def pending_count(self) -> int:
+        return int(self.store.value("SELECT count(*) FROM passages WHERE indexed = 0"))
+
+    def embeddings(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Stored vectors by embed hash, shape (dimension,), of this pipeline's fingerprint only."""
+        marks = ",".join("?" * len(hashes))
+        rows = self.store.rows(
+            f"SELECT hash, vector FROM embeddings WHERE fingerprint = ? AND hash IN ({marks})",  # noqa: S608
+            (self.fingerprint, *hashes),
+        )
+        return {row["hash"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
+
+    def store_embeddings(self, vectors: dict[str, NDArray[np.float32]]) -> None:
+        with self.store.write() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO embeddings(hash, fingerprint, vector) VALUES(?, ?, ?)",
+                [(key, self.fingerprint, vector.astype("<f2").tobytes()) for key, vector in vectors.items()],
+            )
+
+    def mark_indexed(self, pks: Sequence[int]) -> None:
+        with self.store.write() as db:
+            db.executemany("UPDATE passages SET indexed = 1 WHERE pk = ?", [(pk,) for pk in pks])
+
+    def mark_all_unindexed(self) -> None:
+        """The collection was lost or rebuilt: derive it again (embeddings stay, so nothing is encoded twice)."""
+        with self.store.write() as db:
+            db.execute("UPDATE passages SET indexed = 0")
+
+    def deleted_points(self, limit: int = 1000) -> list[str]:
+        return [row["id"] for row in self.store.rows("SELECT id FROM deleted_points LIMIT ?", (limit,))]
+
+    def forget_deleted_points(self, ids: Sequence[str]) -> None:
+        with self.store.write() as db:
+            db.executemany("DELETE FROM deleted_points WHERE id = ?", [(one,) for one in ids])
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def _insert(self, db: sqlite3.Connection, passage: Passage) -> None:
+        cursor = db.execute(
+            f"INSERT INTO passages({_PASSAGE_COLUMNS}) VALUES({','.join('?' * 20)})",  # noqa: S608
+            (
+                passage.id, passage.handle, passage.layer.value, passage.source, passage.ordinal, passage.scope,
+                passage.session_id, passage.kind, passage.author.value, passage.title, passage.text, passage.context,
+                passage.content_hash, content_hash(embed_text(passage)), passage.created_at or time.time(),
+                passage.valid_from, passage.valid_to, passage.trust, passage.importance, passage.flagged,
+            ),
+        )  # fmt: skip
+        db.execute(
+            "INSERT INTO passages_fts(rowid, body, neighbours) VALUES(?, ?, ?)",
+            (cursor.lastrowid, index_terms(f"{passage.title}\n{passage.text}"), index_terms(passage.context)),
+        )
+        db.execute("DELETE FROM deleted_points WHERE id = ?", (passage.id,))
+
+    def _delete(self, db: sqlite3.Connection, row: Row) -> None:
+        db.execute("DELETE FROM passages_fts WHERE rowid = ?", (row["pk"],))
+        db.execute("DELETE FROM passages WHERE pk = ?", (row["pk"],))
+        db.execute(
+            "DELETE FROM embeddings WHERE hash = ? AND NOT EXISTS(SELECT 1 FROM passages WHERE embed_hash = ?)",
+            (row["embed_hash"], row["embed_hash"]),
+        )
+
+
+def embed_text(passage: Passage) -> str:
+    """What the encoder reads: date, title, the text, then what stood before it.
+
+    Without its neighbour a turn such as "yes, at noon then" means nothing; the date lets "in May" find it.
+    """
+    day = time.strftime("%-d %B %Y", time.gmtime(passage.created_at)) if passage.created_at else ""
+    head = " · ".join(filter(None, (day, passage.title)))
+    return "\n".join(filter(None, (head, passage.context, passage.text)))
+
+
+def passage_of(row: Row) -> Passage:
+    return Passage(
+        id=row["id"], layer=Layer(row["layer"]), source=row["source"], ordinal=row["ordinal"], scope=row["scope"],
+        session_id=row["session_id"], kind=row["kind"], author=Author(row["author"]), title=row["title"],
+        text=row["text"], context=row["context"], created_at=row["created_at"], valid_from=row["valid_from"],
+        valid_to=row["valid_to"], trust=row["trust"], importance=row["importance"], flagged=row["flagged"],
+    )  # fmt: skip
+
+
+def _same(row: Row, passage: Passage) -> bool:
+    """Whether a stored row says all that `passage` says (a missing time means: as stored)."""
+    stored = passage_of(row)
+    if not passage.created_at:
+        stored_time = stored.created_at
+        return _key(stored) == _key(passage) and stored_time > 0
+    return _key(stored) == _key(passage) and stored.created_at == passage.created_at
+
+
+def _key(passage: Passage) -> tuple[object, ...]:
+    return (
+        passage.layer, passage.text, passage.context, passage.title, passage.scope, passage.session_id, passage.kind,
+        passage.author, passage.valid_from, passage.valid_to, passage.trust, passage.importance, passage.flagged,
+    )  # fmt: skip
+
+
+def _visible(scopes: Sequence[str], layers: Sequence[Layer], now: float) -> tuple[str, tuple[object, ...]]:
+    """The condition every read passes: own scope, not archived, valid now, wanted layers."""
+    where = f"p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
+    where += " AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
+    values: list[object] = [*scopes, now, now]
+    if layers:
+        where += f" AND p.layer IN ({','.join('?' * len(layers))})"
+        values += [layer.value for layer in layers]
+    return where, tuple(values)

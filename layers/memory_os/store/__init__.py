@@ -1,0 +1,190 @@
+"""memory.db: the one file that holds the truth. One writer at a time, readers beside it (WAL).
+
+Only the service opens it for writing. Each layer brings its own migrations; `Store.migrate` applies what is new.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database, Migrations
+
+from memory_os import constants
+from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
+from memory_os.store.schema import SCHEMA_VERSION, base
+
+__all__ = ["Row", "Store", "open_store"]
+
+Row = sqlite3.Row
+
+# A writer holds the database for milliseconds; a reader that waits longer than this has met a fault.
+BUSY_TIMEOUT_S = 5.0
+
+
+class Store:
+    """Connections to memory.db: one for writing behind a lock, one for reading per thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._readers: list[sqlite3.Connection] = []
+        self._local = threading.local()
+        self._closed = False
+        self._writer = _connect(path)
+        self.database = Database(self._writer)
+
+    def migrate(self, *migrations: Migrations) -> None:
+        """Apply each set's new migrations, in order. Raises StoreNewer for a file of a later version."""
+        with self._lock:
+            base.apply(self.database)
+            (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA_VERSION:
+                raise StoreNewer(
+                    f"{self.path} was written by a newer memory-os (schema {version}, this one knows {SCHEMA_VERSION}).",
+                    cure="Upgrade memory-os, or point MEMORY_OS_HOME at another folder.",
+                )
+            self._writer.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            for one in migrations:
+                one.apply(self.database)
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. Nested calls join the outer one; an exception rolls all of it back."""
+        with self._lock:
+            if self._depth:
+                yield self._writer
+                return
+            self._depth = 1
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Row]:
+        """All rows of a SELECT, on this thread's own read connection."""
+        return self._reader().execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Row | None:
+        """The first row of a SELECT, or None."""
+        found: Row | None = self._reader().execute(sql, values).fetchone()
+        return found
+
+    def value(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Any:
+        """The first column of the first row, or None."""
+        found = self.row(sql, values)
+        return None if found is None else found[0]
+
+    def count(self, name: str, by: int = 1, *, reason: str = "") -> None:
+        """Move a named counter; `memory-os status` shows it with the last reason."""
+        with self.write() as db:
+            db.execute(
+                "INSERT INTO counters(name, value, last_at, last_reason) VALUES(?, ?, ?, ?)"
+                " ON CONFLICT(name) DO UPDATE SET value = value + excluded.value, last_at = excluded.last_at,"
+                " last_reason = excluded.last_reason",
+                (name, by, time.time(), reason[:300]),
+            )
+
+    def meta(self, key: str, default: str = "") -> str:
+        found = self.value("SELECT value FROM meta WHERE key = ?", (key,))
+        return default if found is None else str(found)
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self.write() as db:
+            db.execute("INSERT OR REPLACE INTO meta(key, value) VALUES(?, ?)", (key, value))
+
+    def check(self) -> list[str]:
+        """SQLite's own findings; empty when the file is sound."""
+        found = [str(row[0]) for row in self.rows("PRAGMA quick_check(5)")]
+        return [] if found == ["ok"] else found
+
+    def backup(self, target: Path) -> None:
+        """An online copy, complete or absent."""
+        target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        partial = target.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        copy = sqlite3.connect(partial)
+        try:
+            self._reader().backup(copy)
+        finally:
+            copy.close()
+        partial.chmod(constants.FILE_MODE)
+        partial.replace(target)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for connection in self._readers:
+                connection.close()
+            self._writer.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            if self._closed:
+                raise StoreError(f"{self.path} is closed.")
+            connection = _connect(self.path)
+            connection.execute("PRAGMA query_only=ON")
+            self._local.connection = connection
+            with self._lock:
+                self._readers.append(connection)
+        return connection
+
+
+def open_store(path: Path, migrations: Iterable[Migrations] = ()) -> Store:
+    """Open or create memory.db. Raises StoreCorrupt, StoreNewer or StoreError; never moves or repairs the file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        store = Store(path)
+    except sqlite3.DatabaseError as error:
+        raise _typed(path, error) from error
+    except OSError as error:
+        raise StoreError(f"{path.parent} can't be used: {error.strerror}.", cure="Check its owner and mode.") from error
+    try:
+        store.migrate(*migrations)
+        path.chmod(constants.FILE_MODE)
+    except sqlite3.DatabaseError as error:
+        store.close()
+        raise _typed(path, error) from error
+    except StoreError:
+        store.close()
+        raise
+    return store
+
+
+def _typed(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return StoreCorrupt(
+            f"{path} is damaged ({text}); it was left as it is.",
+            cure="`memory-os doctor` offers the newest backup.",
+        )
+    return StoreError(f"{path} can't be opened: {text}.", cure="Check free disk space, its owner and its mode.")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode=WAL")
+        # NORMAL in WAL: an application crash loses nothing; the spool holds what a power cut could take.
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
