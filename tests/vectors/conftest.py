@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from vectors.building import opened
+
+from memory_os.vectors import Collection
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "qdrant"
+
+
+@pytest.fixture
+def collection(folder: Path) -> Iterator[Collection]:
+    made = opened(folder)
+    yield made
+    made.close()
