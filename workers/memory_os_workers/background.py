@@ -1,0 +1,182 @@
+"""What the service does between requests: take the spool in, embed what is new, keep house.
+
+Two loops, each on a thread of its own, so that an import of old sessions doesn't hold up what was said a second ago.
+Neither ever ends by an error: a failure is counted, logged once, shown in `status`, and tried again later. What
+waits in the spool is on disk and stays there until it was stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_os.config import Settings
+from memory_os.errors import MemoryOSError
+
+from memory_os_workers.run_files import spool_files
+
+if TYPE_CHECKING:
+    from memory_os.engine import Engine
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+# Without a nudge the spool is looked at this often; one scandir of an empty folder costs microseconds.
+SPOOL_INTERVAL_S = 1.0
+HOUSEKEEPING_INTERVAL_S = 60.0
+# 16 passages are ~0.2 s of both cores: short enough that a recall which comes meanwhile keeps its deadline.
+EMBED_BATCH = 16
+# While a turn waits for its recall the encoder stays idle, but no longer than this in one go: a service that is
+# asked without pause must still learn.
+RECALL_GRACE_S = 0.05
+RECALL_GRACE_MAX_S = 2.0
+RETRY_MAX_S = 60.0
+
+
+def retry_delay(failures: int) -> float:
+    """Seconds before the next attempt after so many failures in a row: 0, 1, 2, 4 … 60."""
+    return 0.0 if failures <= 0 else min(2.0 ** min(failures - 1, 10), RETRY_MAX_S)
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether an error, or what caused it, says that the disk is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if isinstance(error, sqlite3.Error) and "disk is full" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@dataclass
+class Duty:
+    """One repeated piece of work and how it fares."""
+
+    name: str
+    runs: int = 0
+    failures_in_a_row: int = 0
+    failures: int = 0
+    last_error: str = ""
+    last_error_at: float = 0.0
+    disk_full: bool = False
+
+    def succeeded(self) -> None:
+        self.runs += 1
+        if self.failures_in_a_row:
+            _log.info("%s works again after %d failures", self.name, self.failures_in_a_row)
+        self.failures_in_a_row = 0
+        self.disk_full = False
+
+    def failed(self, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"[:300]
+        if text != self.last_error or not self.failures_in_a_row:
+            _log.error("%s failed, will be tried again", self.name, exc_info=error)
+        self.failures_in_a_row += 1
+        self.failures += 1
+        self.last_error, self.last_error_at = text, time.time()
+        self.disk_full = is_disk_full(error)
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "runs": self.runs,
+            "failures": self.failures,
+            "failing": self.failures_in_a_row > 0,
+            "last_error": self.last_error,
+            "last_error_at": self.last_error_at or None,
+            "disk_full": self.disk_full,
+        }
+
+
+class Background:
+    """The two loops of one service. `capture` and `house` are single-thread executors; `busy()`: recalls in flight."""
+
+    def __init__(
+        self, engine: Engine, settings: Settings, *, capture: Executor, house: Executor, busy: Callable[[], bool]
+    ) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.stopping = False
+        self._capture = capture
+        self._house = house
+        self._busy = busy
+        self._nudged = asyncio.Event()
+        self.spool = Duty("taking the spool in")
+        self.embedding = Duty("embedding")
+        self.housekeeping = Duty("housekeeping")
+
+    def nudge(self) -> None:
+        """Look at the spool now."""
+        self._nudged.set()
+
+    async def run(self) -> None:
+        await asyncio.gather(self._capture_loop(), self._housekeeping_loop())
+
+    async def drain(self) -> int:
+        """Take the spool in now; serialised with the loop's own draining. Returns how many records were taken."""
+        taken = await self._attempt(self.spool, self._capture, self.engine.drain_spool)
+        self.nudge()  # what was taken in wants its vectors
+        return taken or 0
+
+    def figures(self) -> dict[str, Any]:
+        waiting = len(spool_files(self.settings))
+        duties = {"spool": self.spool, "embedding": self.embedding, "housekeeping": self.housekeeping}
+        note = ""
+        if any(duty.disk_full for duty in duties.values()):
+            note = f"the disk is full; {waiting} captured records wait in the spool and are tried again"
+        return {"spool_depth": waiting, "note": note, **{name: duty.figures() for name, duty in duties.items()}}
+
+    async def _capture_loop(self) -> None:
+        while not self.stopping:
+            await self._pause(max(SPOOL_INTERVAL_S, retry_delay(self.spool.failures_in_a_row)))
+            if spool_files(self.settings) and not self.stopping:
+                await self._attempt(self.spool, self._capture, self.engine.drain_spool)
+            await self._embed_pending()
+
+    async def _embed_pending(self) -> None:
+        """Embed batch after batch, giving way to recalls and to new captures."""
+        waited = 0.0
+        while self.engine.ready and not self.stopping and not self._resting(self.embedding):
+            while self._busy() and waited < RECALL_GRACE_MAX_S:
+                await asyncio.sleep(RECALL_GRACE_S)
+                waited += RECALL_GRACE_S
+            waited = 0.0
+            done = await self._attempt(self.embedding, self._capture, self.engine.index_pending, EMBED_BATCH)
+            if not done or (spool_files(self.settings) and not self._resting(self.spool)):
+                return
+
+    async def _housekeeping_loop(self) -> None:
+        while not self.stopping:
+            await self._attempt(self.housekeeping, self._house, self.engine.housekeeping, time.time())
+            await asyncio.sleep(max(HOUSEKEEPING_INTERVAL_S, retry_delay(self.housekeeping.failures_in_a_row)))
+
+    async def _attempt(self, duty: Duty, executor: Executor, work: Callable[..., _T], *arguments: Any) -> _T | None:
+        """Run one piece of work on its thread; None when it failed."""
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
+        except Exception as error:  # noqa: BLE001 - recorded, counted and retried; the loop must outlive any fault
+            duty.failed(error)
+            with suppress(sqlite3.Error, OSError, MemoryOSError):
+                self.engine.store.count("background_failed", reason=f"{duty.name}: {duty.last_error}")
+            return None
+        duty.succeeded()
+        return result
+
+    @staticmethod
+    def _resting(duty: Duty) -> bool:
+        """Whether a failing duty still waits for its next attempt (by the wall clock; a clock set back ends it)."""
+        passed = time.time() - duty.last_error_at
+        return duty.failures_in_a_row > 0 and 0 <= passed < retry_delay(duty.failures_in_a_row)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._nudged.wait(), seconds)
+        self._nudged.clear()

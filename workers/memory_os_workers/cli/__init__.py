@@ -1,0 +1,87 @@
+"""The command `memory-os`. A command's module is imported when the command is called, so that `status` stays fast.
+
+Exit codes: 0 good · 1 done, with findings or failures · 2 wrong usage or input · 3 already running, or not running ·
+4 unavailable (the service, memory.db, the model, the disk).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from memory_os import __version__
+from memory_os.errors import MemoryOSError
+
+from memory_os_workers.cli.invocation import Invocation, exit_code, print_json
+
+# Every command, in the order of `--help`, and where its click command stands.
+COMMANDS = {
+    "setup": "memory_os_workers.cli.install:setup",
+    "uninstall": "memory_os_workers.cli.install:uninstall",
+    "doctor": "memory_os_workers.cli.install:doctor",
+    "soul": "memory_os_workers.cli.install:soul",
+    "serve": "memory_os_workers.cli.lifecycle:serve",
+    "stop": "memory_os_workers.cli.lifecycle:stop",
+    "status": "memory_os_workers.cli.status:status",
+    "recall": "memory_os_workers.cli.recall:recall",
+    "explain": "memory_os_workers.cli.recall:explain",
+    "ingest": "memory_os_workers.cli.documents:ingest",
+    "reindex": "memory_os_workers.cli.documents:reindex",
+    "forget": "memory_os_workers.cli.forget:forget",
+    "facts": "memory_os_workers.cli.facts:facts",
+    "fabric": "memory_os_workers.cli.fabric:fabric",
+    "config": "memory_os_workers.cli.config:config",
+    "bench": "memory_os_workers.cli.bench:bench",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home", type=click.Path(path_type=Path), help="The Hermes home to work on; default: HERMES_HOME, then ~/.hermes."
+)
+@click.version_option(__version__, prog_name="memory-os", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, home: Path | None) -> None:
+    """A seven-layer memory for Hermes Agent that runs on your own machine."""
+    ctx.ensure_object(Invocation).hermes_home = home
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit code; what a user can mend is one line on stderr, never a traceback."""
+    invocation = Invocation()
+    try:
+        result: Any = cli.main(args=arguments, prog_name="memory-os", standalone_mode=False, obj=invocation)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("stopped", err=True)
+        return 130
+    except BrokenPipeError:
+        # `memory-os … | head`: the reader has what it wanted. Python would complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryOSError as error:
+        if invocation.as_json:
+            print_json({"error": error.message, "cure": error.cure, "code": error.code})
+        click.echo(f"error: {error}", err=True)
+        return exit_code(error)
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,87 @@
+"""`memory-os ingest` and `memory-os reindex`: long work with a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_os_workers.cli.invocation import (
+    FINDINGS,
+    OK,
+    Invocation,
+    json_option,
+    pass_invocation,
+    print_table,
+    print_tree,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@json_option
+@pass_invocation
+def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
+    """Take files or folders in as documents; what is unchanged is left, what is gone from a folder leaves.
+
+    Exit code 1: at least one file was skipped; each is named with its reason.
+    """
+    client = invocation.service()
+    reports: list[dict[str, Any]] = []
+    for path in paths:
+        work = client.stream("/v1/ingest", {"path": str(path.absolute())})
+        reports.append(_follow(invocation, work, f"ingest {path.name or path}"))
+    invocation.show(reports[0] if len(reports) == 1 else reports, lambda out: _render_reports(out, reports))
+    return FINDINGS if any(_skipped(report) for report in reports) else OK
+
+
+@click.command()
+@json_option
+@pass_invocation
+def reindex(invocation: Invocation) -> int:
+    """Build the vector collection anew from memory.db, after a change of model or a damage."""
+    result = _follow(invocation, invocation.service().stream("/v1/reindex"), "reindex")
+    invocation.show(result, lambda out: print_tree(out, result))
+    return OK
+
+
+def _follow(invocation: Invocation, lines: Iterator[dict[str, Any]], title: str) -> dict[str, Any]:
+    """Show the progress of streamed work on stderr and return its result."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    result: dict[str, Any] = {}
+    # On stderr: stdout belongs to the result, with --json above all.
+    screen = Console(stderr=True, markup=False, emoji=False)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task(title, total=None)
+        for line in lines:
+            if "result" in line:
+                result = line["result"]
+                continue
+            step = line["progress"]
+            what = f"{title}: {step['what']}" if step["what"] else title
+            bar.update(task, completed=step["done"], total=step["total"], description=what[-60:])
+    return result
+
+
+def _render_reports(out: Console, reports: list[dict[str, Any]]) -> None:
+    for report in reports:
+        print_tree(out, {key: value for key, value in report.items() if key != "files"})
+        rows = [
+            (one.get("outcome"), one.get("path"), one.get("reason", ""))
+            for one in report.get("files") or []
+            if one.get("outcome") != "unchanged"
+        ]
+        if rows:
+            print_table(out, ("outcome", "file", "reason"), rows)
+
+
+def _skipped(report: dict[str, Any]) -> bool:
+    return any(one.get("outcome") == "skipped" for one in report.get("files") or [])

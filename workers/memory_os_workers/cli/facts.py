@@ -1,0 +1,147 @@
+"""`memory-os facts`: the facts layer by hand. Each verb is one call of the agent's own tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_os_workers.cli.invocation import (
+    FINDINGS,
+    OK,
+    Invocation,
+    json_option,
+    pass_invocation,
+    print_table,
+    print_tree,
+    user_option,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PAGE_TOKENS = 4000
+
+
+@click.group()
+def facts() -> None:
+    """List, search, add, remove and judge facts."""
+
+
+@facts.command("list")
+@click.option("--category", default="", help="Only this category.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500), help="At most this many.")
+@click.option("--cursor", default="", help="Go on from an earlier page.")
+@user_option
+@json_option
+@pass_invocation
+def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, user: str) -> int:
+    """List the facts held true now, newest first."""
+    return _page(invocation, user, {"action": "list", "category": category, "limit": limit, "cursor": cursor})
+
+
+@facts.command("search")
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500), help="At most this many.")
+@user_option
+@json_option
+@pass_invocation
+def search_facts(invocation: Invocation, query: tuple[str, ...], limit: int, user: str) -> int:
+    """Find facts by the words and the meaning of QUERY. Exit code 1: none."""
+    return _page(invocation, user, {"action": "search", "query": " ".join(query), "limit": limit})
+
+
+@facts.command("add")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--category", default="", help="What kind of fact it is.")
+@click.option("--tag", "tags", multiple=True, help="A tag; may be given several times.")
+@click.option("--entity", "entities", multiple=True, help="What it is about; may be given several times.")
+@user_option
+@json_option
+@pass_invocation
+def add_fact(
+    invocation: Invocation,
+    text: tuple[str, ...],
+    category: str,
+    tags: tuple[str, ...],
+    entities: tuple[str, ...],
+    user: str,
+) -> int:
+    """Add TEXT as a fact; a restatement of one that is there is merged with it."""
+    arguments = {"action": "add", "content": " ".join(text), "category": category}
+    return _show(invocation, user, "fact_store", {**arguments, "tags": list(tags), "entities": list(entities)})
+
+
+@facts.command("remove")
+@click.argument("fact_id")
+@user_option
+@json_option
+@pass_invocation
+def remove_fact(invocation: Invocation, fact_id: str, user: str) -> int:
+    """Take FACT_ID out of recall; its history stays (`memory-os forget` leaves nothing)."""
+    return _show(invocation, user, "fact_store", {"action": "remove", "fact_id": fact_id})
+
+
+@facts.command("history")
+@click.argument("fact_id")
+@user_option
+@json_option
+@pass_invocation
+def fact_history(invocation: Invocation, fact_id: str, user: str) -> int:
+    """Show every version of FACT_ID, oldest first."""
+    return _page(invocation, user, {"action": "history", "fact_id": fact_id})
+
+
+@facts.command("feedback")
+@click.argument("fact_id")
+@click.argument("verdict", type=click.Choice(["helpful", "unhelpful"]))
+@user_option
+@json_option
+@pass_invocation
+def fact_feedback(invocation: Invocation, fact_id: str, verdict: str, user: str) -> int:
+    """Say whether FACT_ID was helpful; its trust moves."""
+    return _show(invocation, user, "fact_feedback", {"action": verdict, "fact_id": fact_id})
+
+
+@facts.command("import-holographic")
+@click.argument("database", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@user_option
+@json_option
+@pass_invocation
+def import_holographic(invocation: Invocation, database: Path | None, user: str) -> int:
+    """Take the facts of the host's holographic memory over (DATABASE; default: memory_store.db of the Hermes home)."""
+    path = database or invocation.settings.hermes_home / "memory_store.db"
+    body = {"path": str(path.absolute()), "caller": invocation.caller(user)}
+    found = invocation.service().post("/v1/import/holographic", body, timeout=600)
+    invocation.show(found, lambda out: print_tree(out, found))
+    return OK
+
+
+def _call(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in arguments.items() if value not in ("", [], None)}
+    body = {"arguments": {"max_tokens": _PAGE_TOKENS, **given}, "caller": invocation.caller(user)}
+    return invocation.service().post(f"/v1/tools/{tool}", body)
+
+
+def _show(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any]) -> int:
+    found = _call(invocation, user, tool, arguments)
+    invocation.show(found, lambda out: print_tree(out, found))
+    return OK
+
+
+def _page(invocation: Invocation, user: str, arguments: dict[str, Any]) -> int:
+    found = _call(invocation, user, "fact_store", arguments)
+    invocation.show(found, lambda out: _render_page(out, found))
+    return OK if found.get("results") else FINDINGS
+
+
+def _render_page(out: Console, found: dict[str, Any]) -> None:
+    results = found.get("results") or []
+    rows = [
+        (one.get("id"), one.get("date"), one.get("trust"), one.get("category"), one.get("content") or one.get("text"))
+        for one in results
+    ]
+    print_table(out, ("id", "date", "trust", "category", "fact"), rows)
+    if found.get("cursor"):
+        out.print(f"{len(results)} of {found.get('total')}; go on with --cursor {found['cursor']}")

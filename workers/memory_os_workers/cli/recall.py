@@ -1,0 +1,108 @@
+"""`memory-os recall` and `memory-os explain`: what would be injected, and why each line was."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_os_workers.cli.invocation import (
+    FINDINGS,
+    OK,
+    Invocation,
+    json_option,
+    pass_invocation,
+    print_table,
+    user_option,
+    when,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LAYERS = ("workspace", "sessions", "facts", "fabric", "vectors", "wiki")
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@user_option
+@click.option("--session", default="", help="Ask as if inside this session (its own window is not quoted back).")
+@click.option("--layers", multiple=True, type=click.Choice(_LAYERS), help="Only this layer; may be repeated.")
+@json_option
+@pass_invocation
+def recall(invocation: Invocation, query: tuple[str, ...], user: str, session: str, layers: tuple[str, ...]) -> int:
+    """Show the block that QUERY would bring into a prompt, with the scores of every candidate.
+
+    Nothing is counted as used. Exit code 1: nothing relevant was found.
+    """
+    payload = {
+        "v": 1,
+        "turn_id": f"cli:{uuid.uuid4().hex}",
+        "session_id": session,
+        "platform": "cli",
+        "user": user,
+        "profile": invocation.settings.profile,
+        "user_message": " ".join(query),
+        "first_turn": False,
+        "visible": {},
+        "at": time.time(),
+        "dry_run": True,
+        "layers": list(layers),
+    }
+    found = invocation.service().post("/v1/recall", payload)
+    invocation.show(found, lambda out: _render_recall(out, found))
+    return OK if found.get("context") else FINDINGS
+
+
+@click.command()
+@click.argument("turn", default="last")
+@json_option
+@pass_invocation
+def explain(invocation: Invocation, turn: str) -> int:
+    """Show why each line of TURN's block was there, and why the others were not (TURN: an id, or `last`)."""
+    from urllib.parse import quote
+
+    found = invocation.service().get(f"/v1/explain?turn={quote(turn, safe='')}")
+    invocation.show(found, lambda out: _render_explanation(out, found))
+    return OK
+
+
+def _render_recall(out: Console, found: dict[str, Any]) -> None:
+    out.print(found.get("context") or f"Nothing would be injected ({found.get('reason') or found.get('outcome')}).")
+    candidates = found.get("candidates") or []
+    if candidates:
+        out.print()
+        _print_lines(out, candidates)
+
+
+def _render_explanation(out: Console, found: dict[str, Any]) -> None:
+    reason = f" ({found['reason']})" if found.get("reason") else ""
+    out.print(f"turn {found.get('turn_id')}, {when(found.get('at'))}: {found.get('outcome')}{reason}")
+    spent = f"{found.get('tokens', 0)} tokens, {found.get('milliseconds', 0):.1f} ms"
+    out.print(f"{spent}, session {found.get('session_id')}")
+    for arm, outcome in (found.get("arms") or {}).items():
+        out.print(f"  {arm}: {outcome}")
+    out.print()
+    _print_lines(out, found.get("lines") or [])
+
+
+def _print_lines(out: Console, lines: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            line.get("handle"),
+            "shown" if line.get("shown") else "dropped",
+            line.get("reason"),
+            _scores(line.get("scores")),
+            str(line.get("text") or "(forgotten)"),
+        )
+        for line in lines
+    ]
+    print_table(out, ("handle", "", "why", "scores", "text"), rows)
+
+
+def _scores(scores: object) -> str:
+    if not isinstance(scores, dict):
+        return ""
+    return " ".join(f"{key} {one:.2f}" if isinstance(one, float) else f"{key} {one}" for key, one in scores.items())

@@ -1,0 +1,171 @@
+"""`memory-os status`: what runs, what each layer says, what was counted, what leaves the machine.
+
+Works when the service is down as well, from what lies on disk; it never starts the service.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memory_os_workers.cli.invocation import (
+    FINDINGS,
+    OK,
+    RUNNING,
+    Invocation,
+    json_option,
+    pass_invocation,
+    print_table,
+    print_tree,
+    when,
+)
+
+if TYPE_CHECKING:
+    from memory_os.config import Settings
+    from rich.console import Console
+
+# Below this SQLite and the vector engine can't be expected to write on.
+LOW_DISK_BYTES = 64 * 1024 * 1024
+_HOW_TO_START = "`memory-os serve --detach` starts it; so does the next turn in Hermes."
+
+
+@click.command()
+@json_option
+@pass_invocation
+def status(invocation: Invocation) -> int:
+    """Show the service, every layer's health, counters, what waits, the last error, what leaves the machine.
+
+    Exit code 0: runs and nothing is degraded. 1: runs, with findings. 3: not running (what is on disk is shown).
+    """
+    from memory_os_workers.client import ServiceClient
+
+    client = ServiceClient(invocation.settings)
+    if client.health() is None:
+        found = down(invocation.settings)
+        invocation.show(found, lambda out: _render_down(out, found))
+        return RUNNING
+    found = client.get("/v1/status")
+    found["running"] = True
+    found["egress"] = egress(found)
+    found["findings"] = findings(found)
+    invocation.show(found, lambda out: _render(out, found))
+    return FINDINGS if found["findings"] else OK
+
+
+def down(settings: Settings) -> dict[str, Any]:
+    """What can be said without a service: why it isn't there, and what waits for it."""
+    from memory_os_workers.run_files import last_failure, spool_depth
+
+    return {
+        "running": False,
+        "home": str(settings.home),
+        "spool_depth": spool_depth(settings),
+        "last_error": last_failure(settings),
+        "findings": _disk_findings(settings),
+        "start": _HOW_TO_START,
+        "egress": [],
+    }
+
+
+def egress(found: dict[str, Any]) -> list[str]:
+    """Addresses beyond this machine to which text goes, as the engine reports them; empty: nothing leaves."""
+    return [str(one) for one in found.get("egress") or []]
+
+
+def findings(found: dict[str, Any]) -> list[str]:
+    """What somebody should look at, one line each, with its cure."""
+    lines = [
+        f"layer {name}: {layer.get('detail') or 'degraded'} {layer.get('cure', '')}".strip()
+        for name, layer in (found.get("layers") or {}).items()
+        if layer.get("state") == "degraded"
+    ]
+    service = found.get("service") or {}
+    if service.get("model_error"):
+        lines.append(f"recall works by words only: {service['model_error']}")
+    background = found.get("background") or {}
+    if background.get("note"):
+        lines.append(str(background["note"]))
+    lines += [
+        f"{name} fails: {duty['last_error']}"
+        for name, duty in background.items()
+        if isinstance(duty, dict) and duty.get("failing")
+    ]
+    return lines
+
+
+def _disk_findings(settings: Settings) -> list[str]:
+    """Why a start would fail now: a folder that can't be written, or no space left."""
+    folder = settings.home
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        return [f"{folder} can't be written. Check its owner and mode, or point MEMORY_OS_HOME at another folder."]
+    if shutil.disk_usage(folder).free < LOW_DISK_BYTES:
+        return [f"The disk of {folder} is full. Free some space."]
+    return []
+
+
+def _render_down(out: Console, found: dict[str, Any]) -> None:
+    out.print(f"The service of {found['home']} does not run. {found['start']}")
+    error = found["last_error"]
+    if error:
+        reason = f"{error.get('error')} {error.get('cure', '')}".strip()
+        out.print(f"It could not start at {when(error.get('at'))}: {reason}")
+    for line in found["findings"]:
+        out.print(f"! {line}")
+    out.print(f"Captured records waiting on disk: {found['spool_depth']}")
+    out.print("Leaves this machine: nothing")
+
+
+def _render(out: Console, found: dict[str, Any]) -> None:
+    service, background = found["service"], found.get("background") or {}
+    out.print(_headline(service))
+    for line in found["findings"]:
+        out.print(f"! {line}")
+    layers = found.get("layers") or {}
+    if layers:
+        rows = [(name, one.get("state"), _detail(one)) for name, one in layers.items()]
+        print_table(out, ("layer", "state", "detail"), rows)
+    counters = found.get("counters") or {}
+    if counters:
+        out.print()
+        print_table(out, ("counter", "value", "last"), [_counter_row(*one) for one in counters.items()])
+    shown = {"service", "background", "layers", "counters", "running", "egress", "findings"}
+    rest = {key: value for key, value in found.items() if key not in shown}
+    out.print()
+    out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}")
+    print_tree(out, rest)
+    if service.get("last_error"):
+        out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
+    out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
+
+
+def _headline(service: dict[str, Any]) -> str:
+    megabytes = service["memory_bytes"] / 1024 / 1024
+    state = "ready" if service["ready"] else "loading" if not service["model_error"] else "words only"
+    return (
+        f"memory-os {service['version']} {state}, pid {service['pid']}, up {_duration(service['uptime_s'])},"
+        f" {megabytes:.0f} MB, home {service['home']}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    whole = max(0, int(seconds))
+    days, rest = divmod(whole, 86_400)
+    return f"{days} d " * bool(days) + time.strftime("%H:%M:%S", time.gmtime(rest))
+
+
+def _detail(layer: dict[str, Any]) -> str:
+    figures = " · ".join(f"{key} {value}" for key, value in (layer.get("figures") or {}).items())
+    return " · ".join(filter(None, (layer.get("detail", ""), figures, layer.get("cure", ""))))
+
+
+def _counter_row(name: str, counter: Any) -> tuple[str, object, str]:
+    if not isinstance(counter, dict):
+        return name, counter, ""
+    last = " ".join(filter(None, (when(counter.get("last_at")), str(counter.get("last_reason") or ""))))
+    return name, counter.get("value"), last

@@ -1,0 +1,243 @@
+"""What a running service leaves in `run/`: the lock, the socket, who it is, why it could not start.
+
+The service writes these files; the CLI and the plugin read them. None of them outlives its meaning: the lock is the
+kernel's (a killed process holds none), a socket is removed only by the lock's holder, `last-error.json` goes at the
+next good start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import socket
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from memory_os import __version__, constants
+from memory_os.config import Settings
+from memory_os.errors import MemoryOSError, ServiceError, ServiceRunning, SocketPathTooLong
+
+# Clients that connect at the same moment wait here; a full backlog refuses a unix socket with EAGAIN.
+BACKLOG = 1024
+
+
+class InstanceLock:
+    """`run/service.lock`, held for life: the proof that this is the only service of its home."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.path = settings.run_dir / "service.lock"
+        self._descriptor = -1
+
+    def acquire(self) -> None:
+        """Take the lock and write our pid into it. Raises ServiceRunning (naming the holder) or ServiceError."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, constants.FILE_MODE)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            raise ServiceRunning(
+                f"A service already runs for {self.path.parent.parent} (pid {holder or 'unknown'}).",
+                cure="`memory-os status` shows it, `memory-os stop` ends it.",
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise cannot_write(self.path, error) from error
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Give the lock back. The file stays: unlinking a lock file lets two processes hold two locks of one name."""
+        if self._descriptor >= 0:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def prepare_home(settings: Settings) -> None:
+    """Make the folders a service needs, private to the user. Raises ServiceError naming the folder and the reason."""
+    for folder in (settings.home, settings.run_dir, settings.spool_dir, settings.logs_dir):
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+            folder.chmod(constants.DIRECTORY_MODE)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+
+
+def checked_socket_path(settings: Settings) -> Path:
+    """The socket's path, if the kernel can take it. Raises SocketPathTooLong."""
+    path = settings.socket
+    length = len(os.fsencode(path))
+    if length > constants.SOCKET_PATH_MAX:
+        raise SocketPathTooLong(
+            f"The socket path {path} has {length} bytes; the system allows {constants.SOCKET_PATH_MAX}.",
+            cure=f"Set a shorter one: `service.socket: /tmp/memory-os-{os.getuid()}/service.sock`"
+            f" in {settings.config_file}.",
+        )
+    return path
+
+
+def bind_socket(settings: Settings) -> socket.socket:
+    """A listening unix socket, mode 0600. Call only with the instance lock held: a stale socket is removed here.
+
+    It listens before the service has loaded anything, so an early client waits in the backlog and is not refused.
+    """
+    path = checked_socket_path(settings)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        _remove_stale(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Between bind and chmod the socket would be open to others; the mask closes that gap.
+        mask = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        except OSError:
+            listener.close()
+            raise
+        finally:
+            os.umask(mask)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise ServiceError(f"{path} is in the way: it is not a socket.", cure="Move it, or set `service.socket`.")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex(str(path)) == 0:
+            # Our lock is free, so this is somebody else's: two homes were given one `service.socket`.
+            raise ServiceError(
+                f"{path} is used by another program, perhaps the service of another home.",
+                cure="Give each home its own `service.socket`.",
+            )
+    path.unlink()
+
+
+def announce(settings: Settings, started_at: float) -> None:
+    """Write `run/service.json` and `run/service.pid`: who runs here, for the plugin and `status`."""
+    write_json(
+        settings.run_dir / "service.json",
+        {
+            "pid": os.getpid(),
+            "socket": str(settings.socket),
+            "version": __version__,
+            "started_at": started_at,
+            "python": sys.executable,
+        },
+    )
+    pid_file = settings.run_dir / "service.pid"
+    pid_file.write_text(f"{os.getpid()}\n", "ascii")
+    pid_file.chmod(constants.FILE_MODE)
+
+
+def withdraw(settings: Settings) -> None:
+    """Remove what says that a service runs here."""
+    settings.socket.unlink(missing_ok=True)
+    for name in ("service.json", "service.pid"):
+        (settings.run_dir / name).unlink(missing_ok=True)
+
+
+def record_failure(settings: Settings, error: MemoryOSError) -> None:
+    """Leave the reason why the service could not start, as well as the disk allows."""
+    try:
+        settings.run_dir.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        write_json(
+            settings.run_dir / "last-error.json",
+            {"at": time.time(), "pid": os.getpid(), "error": error.message, "cure": error.cure, "code": error.code},
+        )
+    except (ServiceError, OSError):
+        return  # on a read-only or full disk the reason stands on stderr and in `status`, which looks for itself
+
+
+def last_failure(settings: Settings) -> dict[str, Any]:
+    """What `record_failure` left, or an empty dict."""
+    return read_json(settings.run_dir / "last-error.json")
+
+
+def clear_failure(settings: Settings) -> None:
+    (settings.run_dir / "last-error.json").unlink(missing_ok=True)
+
+
+def service_token(settings: Settings) -> str:
+    """The bearer token of the TCP address, made once and kept in `run/token` (0600)."""
+    path = settings.run_dir / "token"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, constants.FILE_MODE)
+    except FileExistsError:
+        found = path.read_text("ascii", "replace").strip()
+        if len(found) < 32:
+            raise ServiceError(f"{path} holds no usable token.", cure="Remove the file; a new one is made.") from None
+        return found
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    made = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(made + "\n")
+    return made
+
+
+def spool_depth(settings: Settings) -> int:
+    """How many captured records wait on disk."""
+    return len(spool_files(settings))
+
+
+def spool_files(settings: Settings) -> list[str]:
+    """Names of finished spool files; half-written ones begin with a dot."""
+    try:
+        with os.scandir(settings.spool_dir) as entries:
+            return [entry.name for entry in entries if entry.name.endswith(".json") and entry.name[0] != "."]
+    except FileNotFoundError:
+        return []
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replace a small JSON file atomically, mode 0600. Raises ServiceError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, constants.FILE_MODE)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(value, stream)
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise cannot_write(path, error) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty when it is absent, unreadable or something else."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def cannot_write(path: Path, error: OSError) -> ServiceError:
+    """One sentence with the cause, and what mends it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cure = "Free some disk space."
+    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        cure = "Check its owner and mode, or point MEMORY_OS_HOME at a folder you can write."
+    else:
+        cure = "Check the path, or point MEMORY_OS_HOME at another folder."
+    return ServiceError(f"{path} can't be used: {error.strerror or error}.", cure=cure)

@@ -1,0 +1,276 @@
+"""The service's life: one instance per home, its socket, its signals, a clean end.
+
+Start: lock, socket (clients may queue from here on), HTTP, then memory.db and the models on a thread. End: requests in
+flight finish, loops stop, everything is closed, the socket goes. After `kill -9` the next start finds a lock that
+nobody holds and a stale socket, and removes the latter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from memory_os import __version__
+from memory_os.config import Settings
+from memory_os.errors import MemoryOSError, ServiceError, ServiceUnavailable
+
+from memory_os_workers import run_files
+from memory_os_workers.logs import configure_logs
+
+if TYPE_CHECKING:
+    from memory_os.engine import Engine
+
+    from memory_os_workers.background import Background
+
+_log = logging.getLogger(__name__)
+
+# A stop waits this long for requests in flight, and as long again for work on threads.
+STOP_GRACE_S = 5.0
+# A request that comes while memory.db is still being opened waits this long for it.
+OPENING_MAX_S = 10.0
+
+
+@dataclass
+class Executors:
+    """Threads by kind of work, so that nothing ever queues before a recall."""
+
+    recall: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "recall"))
+    tools: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "tools"))
+    long: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "long"))
+    capture: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "capture"))
+    house: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "house"))
+
+    def all(self) -> tuple[ThreadPoolExecutor, ...]:
+        return (self.recall, self.tools, self.long, self.capture, self.house)
+
+
+class Service:
+    """What the API's handlers share: the engine once it is open, the threads, the figures, the wish to stop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.started_at = time.time()
+        self.executors = Executors()
+        self.stopping = asyncio.Event()
+        self.failure: MemoryOSError | None = None
+        self.model_error = ""
+        self.background: Background | None = None
+        self.recalls_in_flight = 0
+        self.requests = 0
+        self.errors = 0
+        self.last_error = ""
+        self.last_error_at = 0.0
+        self._engine: Engine | None = None
+        self._opened = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def ready(self) -> bool:
+        return self._engine is not None and self._engine.ready
+
+    @property
+    def ready_engine(self) -> Engine | None:
+        """The engine if it is open by now."""
+        return self._engine
+
+    def start(self) -> None:
+        """Open the engine, load the models, then work in the background, all beside the requests."""
+        self._tasks.append(asyncio.create_task(self._bring_up()))
+
+    async def engine(self) -> Engine:
+        """The engine, as soon as memory.db is open. Raises ServiceUnavailable while it isn't, or won't be."""
+        if self._engine is None:
+            try:
+                await asyncio.wait_for(self._opened.wait(), OPENING_MAX_S)
+            except TimeoutError:
+                raise ServiceUnavailable("The service is still opening memory.db.", cure="Try again.") from None
+        if self._engine is None:
+            raise self.failure or ServiceUnavailable("The service is stopping.")
+        return self._engine
+
+    def note_error(self, error: BaseException) -> None:
+        """Count an unexpected error of a request, for `status`."""
+        self.errors += 1
+        self.last_error, self.last_error_at = f"{type(error).__name__}: {error}"[:300], time.time()
+
+    def figures(self) -> dict[str, Any]:
+        """What `status` says of the process itself. Times in epoch seconds, memory in bytes."""
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "home": str(self.settings.home),
+            "socket": str(self.settings.socket),
+            "tcp": f"{self.settings.values.service.host or '127.0.0.1'}:{self.settings.values.service.port}"
+            if self.settings.values.service.port
+            else "",
+            "started_at": self.started_at,
+            "uptime_s": round(time.time() - self.started_at, 1),
+            "ready": self.ready,
+            "model_error": self.model_error,
+            "memory_bytes": resident_bytes(),
+            "requests": self.requests,
+            "errors": self.errors,
+            "last_error": self.last_error,
+            "last_error_at": self.last_error_at or None,
+        }
+
+    async def shut_down(self) -> bool:
+        """End the loops and threads, close the engine. Returns whether every thread ended in time."""
+        if self.background is not None:
+            self.background.stopping = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        ended = await asyncio.to_thread(_join, self.executors, STOP_GRACE_S)
+        if self._engine is not None and ended:
+            await asyncio.to_thread(self._engine.close)
+        return ended
+
+    async def _bring_up(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._engine = await loop.run_in_executor(self.executors.house, _open_engine, self.settings)
+        except MemoryOSError as error:
+            self.failure = error
+        except Exception as error:  # noqa: BLE001 - typed here, recorded and shown by whoever started us
+            _log.exception("the engine could not be opened")
+            self.failure = ServiceError(f"The service could not start: {type(error).__name__}: {error}.")
+        self._opened.set()
+        if self._engine is None:
+            self.stopping.set()
+            return
+        run_files.clear_failure(self.settings)
+        self._start_background(self._engine)
+        try:
+            await loop.run_in_executor(self.executors.long, self._engine.load_models)
+            _log.info("ready %.2f s after the start", time.time() - self.started_at)
+        except Exception as error:  # noqa: BLE001 - recall goes on by words alone, and `status` says why
+            self.model_error = str(error)
+            self.note_error(error)
+            _log.exception("the models could not be loaded; recall works by words only")
+        if self.background is not None:
+            self.background.nudge()
+
+    def _start_background(self, engine: Engine) -> None:
+        from memory_os_workers.background import Background
+
+        self.background = Background(
+            engine,
+            self.settings,
+            capture=self.executors.capture,
+            house=self.executors.house,
+            busy=lambda: self.recalls_in_flight > 0,
+        )
+        self._tasks.append(asyncio.create_task(self.background.run()))
+
+
+def serve(settings: Settings, *, foreground: bool = True) -> None:
+    """Run the service until it is told to stop. Raises ServiceRunning, SocketPathTooLong, ServiceError, StoreError.
+
+    Every failure but ServiceRunning is left in `run/last-error.json` for `status` and the plugin.
+    """
+    lock = run_files.InstanceLock(settings)
+    try:
+        run_files.checked_socket_path(settings)
+        run_files.prepare_home(settings)
+        lock.acquire()
+        configure_logs(settings, foreground=foreground)
+        listener = run_files.bind_socket(settings)
+    except MemoryOSError as error:
+        lock.release()
+        if error.code != "service_running":
+            run_files.record_failure(settings, error)
+        raise
+    clean = False
+    try:
+        clean = asyncio.run(_run(settings, listener))
+    except MemoryOSError as error:
+        _log.error("stopped: %s", error)
+        run_files.record_failure(settings, error)
+        raise
+    finally:
+        run_files.withdraw(settings)
+        lock.release()
+    if not clean:
+        # A thread hangs in foreign code; memory.db is safe (WAL), and Python would wait for the thread forever.
+        _log.warning("a thread did not end in time; the process ends without it")
+        logging.shutdown()
+        os._exit(0)
+
+
+async def _run(settings: Settings, listener: socket.socket) -> bool:
+    from aiohttp import web
+
+    from memory_os_workers.api import build_app
+
+    service = Service(settings)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, service.stopping.set)
+    runner = web.AppRunner(build_app(service), access_log=None, shutdown_timeout=STOP_GRACE_S)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener, backlog=run_files.BACKLOG).start()
+        if settings.values.service.port:
+            await _listen_on_loopback(settings, runner)
+        service.start()
+        run_files.announce(settings, service.started_at)
+        _log.info("memory-os %s serves %s (pid %d)", __version__, settings.socket, os.getpid())
+        await service.stopping.wait()
+    finally:
+        _log.info("stopping")
+        settings.socket.unlink(missing_ok=True)
+        await runner.cleanup()
+        clean = await service.shut_down()
+    if service.failure is not None:
+        raise service.failure
+    _log.info("stopped")
+    return clean
+
+
+async def _listen_on_loopback(settings: Settings, runner: Any) -> None:
+    from aiohttp import web
+
+    host, port = settings.values.service.host or "127.0.0.1", settings.values.service.port
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise ServiceError(
+            f"{host}:{port} can't be used: {os.strerror(error.errno) if error.errno else error}.",
+            cure="Set another `service.port`, or 0 for the socket alone.",
+        ) from error
+
+
+def _open_engine(settings: Settings) -> Engine:
+    # numpy, sqlite-utils and the vector engine are imported here, on the thread, while health already answers.
+    from memory_os.engine import Engine
+
+    return Engine.open(settings)
+
+
+def _join(executors: Executors, seconds: float) -> bool:
+    """Wait for all threads, together at most so long. Queued work is dropped: it can be derived again."""
+    deadline = time.monotonic() + seconds
+    threads = [thread for one in executors.all() for thread in one._threads]
+    for one in executors.all():
+        one.shutdown(wait=False, cancel_futures=True)
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process: /proc where there is one, else the peak that getrusage knows."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123 - a pseudo file
+            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
