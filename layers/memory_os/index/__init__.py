@@ -87,9 +87,10 @@ class Index:
         return self.replace(source, ()).removed
 
     def update(self, passage_id: str, *, trust: float | None = None, valid_to: float | None = None,
-               archived: bool | None = None) -> None:  # fmt: skip
+               importance: float | None = None, archived: bool | None = None) -> None:  # fmt: skip
         """Change what is not text; the vector stays."""
-        values = {"trust": trust, "valid_to": valid_to, "archived": None if archived is None else int(archived)}
+        values = {"trust": trust, "valid_to": valid_to, "importance": importance,
+                  "archived": None if archived is None else int(archived)}  # fmt: skip
         changes = {key: value for key, value in values.items() if value is not None}
         if changes:
             assignments = ", ".join(f"{key} = :{key}" for key in changes)
