@@ -186,8 +186,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, hermes_home: Path
     Raises ConfigError.
     """
     env = os.environ if environ is None else environ
-    host = _absolute(hermes_home or Path(env.get("HERMES_HOME") or "~/.hermes"), Path.cwd())
-    home = _absolute(Path(env.get("MEMORY_OS_HOME") or host / "memory-os"), Path.cwd())
+    host, home = _homes(env, hermes_home)
     origins: dict[str, str] = {}
     data = _read_file(home / "config.yaml")
     for key in _flatten(data):
@@ -197,6 +196,12 @@ def load_settings(environ: Mapping[str, str] | None = None, *, hermes_home: Path
             _assign(data, key, env[variable])
             origins[key] = variable
     return Settings(hermes_home=host, home=home, values=_validated(data, origins), origins=origins)
+
+
+def default_settings(environ: Mapping[str, str] | None = None, *, hermes_home: Path | None = None) -> Settings:
+    """The folders of a home whose config.yaml can't be used: to leave the error there."""
+    host, home = _homes(os.environ if environ is None else environ, hermes_home)
+    return Settings(hermes_home=host, home=home, values=Values())
 
 
 def flat_values(values: Values) -> dict[str, Any]:
@@ -217,6 +222,11 @@ def set_value(settings: Settings, key: str, text: str) -> None:
         yaml.dump(document, stream)
     temporary.chmod(constants.FILE_MODE)
     temporary.replace(path)
+
+
+def _homes(env: Mapping[str, str], hermes_home: Path | None) -> tuple[Path, Path]:
+    host = _absolute(hermes_home or Path(env.get("HERMES_HOME") or "~/.hermes"), Path.cwd())
+    return host, _absolute(Path(env.get("MEMORY_OS_HOME") or host / "memory-os"), Path.cwd())
 
 
 def _read_file(path: Path) -> dict[str, Any]:

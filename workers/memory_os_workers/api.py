@@ -130,8 +130,8 @@ def _error(status: int, code: str, message: str, cure: str = "") -> web.Response
 async def _count_durably(service: Service, error: Exception) -> None:
     def count() -> None:
         with suppress(sqlite3.Error, OSError, MemoryOSError):
-            if service.ready_engine is not None:
-                service.ready_engine.store.count("api_error", reason=type(error).__name__)
+            if service.open_engine is not None:
+                service.open_engine.store.count("api_error", reason=type(error).__name__)
 
     await asyncio.get_running_loop().run_in_executor(service.executors.tools, count)
 
@@ -154,6 +154,7 @@ async def _health(request: web.Request) -> web.Response:
             "ok": True,
             "version": __version__,
             "pid": os.getpid(),
+            "open": service.open_engine is not None,
             "ready": service.ready,
             "home": str(service.settings.home),
         }
@@ -214,8 +215,8 @@ async def _status(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
     background = service.background.figures() if service.background else {}
     found = {"service": service.figures(), "background": background}
-    if service.ready_engine is not None:
-        found.update(await _in(service.executors.tools, service.ready_engine.status))
+    if service.open_engine is not None:
+        found.update(await _in(service.executors.tools, service.open_engine.status))
     return web.json_response(found)
 
 

@@ -128,13 +128,13 @@ def ensure_service(settings: Settings, wait_s: float = START_TIMEOUT_S) -> Servi
     (StoreCorrupt, SocketPathTooLong …) when it refused to start.
     """
     client = ServiceClient(settings)
-    if client.health() is not None:
+    if _is_open(client):
         return client
     run_files.prepare_home(settings)
     deadline = time.monotonic() + wait_s
     child = start_detached(settings)
     while time.monotonic() < deadline:
-        if client.health() is not None:
+        if _is_open(client):
             return client
         code = child.poll()
         if code == _EXIT_RUNNING:
@@ -149,6 +149,12 @@ def ensure_service(settings: Settings, wait_s: float = START_TIMEOUT_S) -> Servi
     )
 
 
+def _is_open(client: ServiceClient) -> bool:
+    """Whether the service answers and has memory.db open. Before that it may still end with an error."""
+    health = client.health()
+    return health is not None and bool(health.get("open"))
+
+
 def start_detached(settings: Settings) -> subprocess.Popen[bytes]:
     """Start `memory-os serve` in a session of its own, its output to `logs/service.out`. Raises ServiceError."""
     environment = {
@@ -159,7 +165,7 @@ def start_detached(settings: Settings) -> subprocess.Popen[bytes]:
         "PYDANTIC_DISABLE_PLUGINS": "__all__",
     }
     # -P: with -m Python would import from the current folder first, and that may be anybody's checkout.
-    command = [sys.executable, "-P", "-m", "memory_os_workers.cli", "serve", "--foreground", "--quiet"]
+    command = [sys.executable, "-P", "-m", "memory_os_workers.cli", "serve"]
     with _output_file(settings) as output:
         return _Detached(
             command,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from logging.handlers import RotatingFileHandler
 from typing import IO, Any
@@ -26,8 +27,8 @@ class _PrivateRotatingFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
 
-def configure_logs(settings: Settings, *, foreground: bool) -> None:
-    """Send all logging of this process to the file, and to stderr too in the foreground. Raises ServiceError."""
+def configure_logs(settings: Settings) -> None:
+    """Send all logging of this process to the file, and to the terminal if there is one. Raises ServiceError."""
     path = settings.logs_dir / "service.log"
     formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
@@ -35,7 +36,7 @@ def configure_logs(settings: Settings, *, foreground: bool) -> None:
         handlers: list[logging.Handler] = [_PrivateRotatingFile(path, maxBytes=MAX_BYTES, backupCount=OLD_FILES)]
     except OSError as error:
         raise cannot_write(path, error) from error
-    if foreground:
+    if sys.stderr is not None and sys.stderr.isatty():
         handlers.append(logging.StreamHandler())
     root = logging.getLogger()
     root.setLevel(settings.values.service.log_level)

@@ -205,7 +205,7 @@ def spool_files(settings: Settings) -> list[str]:
     try:
         with os.scandir(settings.spool_dir) as entries:
             return [entry.name for entry in entries if entry.name.endswith(".json") and entry.name[0] != "."]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

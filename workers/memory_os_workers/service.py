@@ -76,7 +76,7 @@ class Service:
         return self._engine is not None and self._engine.ready
 
     @property
-    def ready_engine(self) -> Engine | None:
+    def open_engine(self) -> Engine | None:
         """The engine if it is open by now."""
         return self._engine
 
@@ -171,7 +171,7 @@ class Service:
         self._tasks.append(asyncio.create_task(self.background.run()))
 
 
-def serve(settings: Settings, *, foreground: bool = True) -> None:
+def serve(settings: Settings) -> None:
     """Run the service until it is told to stop. Raises ServiceRunning, SocketPathTooLong, ServiceError, StoreError.
 
     Every failure but ServiceRunning is left in `run/last-error.json` for `status` and the plugin.
@@ -181,7 +181,7 @@ def serve(settings: Settings, *, foreground: bool = True) -> None:
         run_files.checked_socket_path(settings)
         run_files.prepare_home(settings)
         lock.acquire()
-        configure_logs(settings, foreground=foreground)
+        configure_logs(settings)
         listener = run_files.bind_socket(settings)
     except MemoryOSError as error:
         lock.release()

@@ -17,7 +17,7 @@ import click
 from memory_os import __version__
 from memory_os.errors import MemoryOSError
 
-from memory_os_workers.cli.invocation import Invocation, exit_code, print_json
+from memory_os_workers.cli.invocation import UNAVAILABLE, Invocation, exit_code, print_json
 
 # Every command, in the order of `--help`, and where its click command stands.
 COMMANDS = {
@@ -84,4 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_json({"error": error.message, "cure": error.cure, "code": error.code})
         click.echo(f"error: {error}", err=True)
         return exit_code(error)
+    except (PermissionError, IsADirectoryError, NotADirectoryError) as error:
+        click.echo(f"error: {error.filename} can't be used: {error.strerror}.", err=True)
+        return UNAVAILABLE
     return result if isinstance(result, int) else 0

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+from memory_os.errors import ConfigError, ServiceRunning
 
 from memory_os_workers.cli.invocation import RUNNING, Invocation, json_option, pass_invocation
+
+if TYPE_CHECKING:
+    from memory_os.config import Settings
 
 
 @click.command()
 @click.option("--foreground/--detach", default=True, show_default=True, help="Stay here, or go to the background.")
-@click.option("--quiet", is_flag=True, help="Log to logs/service.log only, not to the terminal as well.")
 @json_option
 @pass_invocation
-def serve(invocation: Invocation, foreground: bool, quiet: bool) -> None:
+def serve(invocation: Invocation, foreground: bool) -> None:
     """Run the service of this home (the plugin and most commands start it by themselves).
 
     Exit code 3: a service already runs; it is left alone.
@@ -20,10 +25,8 @@ def serve(invocation: Invocation, foreground: bool, quiet: bool) -> None:
     if foreground:
         from memory_os_workers.service import serve as run
 
-        run(invocation.settings, foreground=not quiet)
+        run(_settings(invocation))
         return
-    from memory_os.errors import ServiceRunning
-
     from memory_os_workers.client import ServiceClient, ensure_service
 
     running = ServiceClient(invocation.settings).health()
@@ -34,6 +37,19 @@ def serve(invocation: Invocation, foreground: bool, quiet: bool) -> None:
         )
     health = ensure_service(invocation.settings).get("/v1/health")
     invocation.show(health, lambda out: out.print(f"running, pid {health['pid']}, socket {invocation.settings.socket}"))
+
+
+def _settings(invocation: Invocation) -> Settings:
+    """The configuration; an error in it is left in the home for the plugin, which only sees that nothing runs."""
+    try:
+        return invocation.settings
+    except ConfigError as error:
+        from memory_os.config import default_settings
+
+        from memory_os_workers.run_files import record_failure
+
+        record_failure(default_settings(hermes_home=invocation.hermes_home), error)
+        raise
 
 
 @click.command()

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
+from memory_os.errors import ServiceError
 
 from memory_os_workers.cli.invocation import (
     FINDINGS,
@@ -43,9 +44,16 @@ def status(invocation: Invocation) -> int:
     """
     from memory_os_workers.client import ServiceClient
 
-    client = ServiceClient(invocation.settings)
-    if client.health() is None:
+    try:
+        client = ServiceClient(invocation.settings)
+        running = client.health() is not None
+    except ServiceError as error:  # the socket's path is too long, or another home's service has it
+        running, reason = False, str(error)
+    else:
+        reason = ""
+    if not running:
         found = down(invocation.settings)
+        found["findings"] += [reason] if reason else []
         invocation.show(found, lambda out: _render_down(out, found))
         return RUNNING
     found = client.get("/v1/status")
@@ -104,7 +112,8 @@ def _disk_findings(settings: Settings) -> list[str]:
         folder = folder.parent
     if not os.access(folder, os.W_OK):
         return [f"{folder} can't be written. Check its owner and mode, or point MEMORY_OS_HOME at another folder."]
-    if shutil.disk_usage(folder).free < LOW_DISK_BYTES:
+    disk = shutil.disk_usage(folder)
+    if disk.total and disk.free < LOW_DISK_BYTES:
         return [f"The disk of {folder} is full. Free some space."]
     return []
 
