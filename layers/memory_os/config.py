@@ -261,7 +261,7 @@ def _explain(item: Any, origins: Mapping[str, str]) -> str:
 
 
 def _absolute(path: Path, base: Path) -> Path:
-    expanded = Path(os.path.expanduser(path))
+    expanded = path.expanduser()
     return expanded if expanded.is_absolute() else (base / expanded).resolve()
 
 

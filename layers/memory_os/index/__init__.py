@@ -95,14 +95,15 @@ class Index:
         if changes:
             assignments = ", ".join(f"{key} = :{key}" for key in changes)
             with self.store.write() as db:
-                db.execute(f"UPDATE passages SET {assignments} WHERE id = :id", {**changes, "id": passage_id})  # noqa: S608
+                db.execute(f"UPDATE passages SET {assignments} WHERE id = :id", {**changes, "id": passage_id})
 
     def used(self, passage_ids: Iterable[str]) -> None:
         """Count a retrieval of each: every path that shows a memory calls this."""
         now = time.time()
         with self.store.write() as db:
             db.executemany(
-                "UPDATE passages SET uses = uses + 1, last_used_at = ? WHERE id = ?", [(now, one) for one in passage_ids]
+                "UPDATE passages SET uses = uses + 1, last_used_at = ? WHERE id = ?",
+                [(now, one) for one in passage_ids],
             )
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -110,18 +111,18 @@ class Index:
     def passages(self, pks: Sequence[int]) -> dict[int, Passage]:
         """Passages by pk; absent ones are left out."""
         marks = ",".join("?" * len(pks))
-        rows = self.store.rows(f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))  # noqa: S608
+        rows = self.store.rows(f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))
         return {row["pk"]: passage_of(row) for row in rows}
 
     def of_source(self, source: str) -> list[Passage]:
-        rows = self.store.rows(f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))  # noqa: S608
+        rows = self.store.rows(f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))
         return [passage_of(row) for row in rows]
 
     def by_handle(self, handle: str, scopes: Sequence[str]) -> Passage | None:
         """The passage behind a handle or a full id, if this reader may see it."""
         marks = ",".join("?" * len(scopes))
         row = self.store.row(
-            f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",  # noqa: S608
+            f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
             (handle, handle, *scopes),
         )
         return None if row is None else passage_of(row)
@@ -134,33 +135,36 @@ class Index:
             return []
         where, values = _visible(scopes, layers, now)
         rows = self.store.rows(
-            f"SELECT p.pk, p.id, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"  # noqa: S608
+            f"SELECT p.pk, p.id, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"
             f" FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
             f" WHERE passages_fts MATCH ? AND {where} ORDER BY score DESC, p.pk DESC LIMIT ?",
             (fts_query(terms), *values, limit),
         )
         return [Hit(row["pk"], row["id"], row["score"]) for row in rows]
 
-    def visible(self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float) -> dict[str, int]:
+    def visible(
+        self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
+    ) -> dict[str, int]:
         """Which of these ids the reader may see now, as id -> pk. What the collection returns passes through here."""
         where, values = _visible(scopes, layers, now)
         marks = ",".join("?" * len(ids))
         rows = self.store.rows(
-            f"SELECT p.pk, p.id FROM passages p WHERE p.id IN ({marks}) AND {where}",  # noqa: S608
+            f"SELECT p.pk, p.id FROM passages p WHERE p.id IN ({marks}) AND {where}",
             (*ids, *values),
         )
         return {row["id"]: row["pk"] for row in rows}
 
     def count(self, layer: Layer | None = None) -> int:
         where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))
-        return int(self.store.value(f"SELECT count(*) FROM passages{where}", values))  # noqa: S608
+        return int(self.store.value(f"SELECT count(*) FROM passages{where}", values))
 
     # -- embeddings ------------------------------------------------------------------------------------------------
 
     def pending(self, limit: int) -> list[Pending]:
         """Passages whose vector is not in the collection, newest first: what was just said is asked for first."""
         rows = self.store.rows(
-            f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?", (limit,)  # noqa: S608
+            f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?",
+            (limit,),
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
 
@@ -171,7 +175,7 @@ class Index:
         """Stored vectors by embed hash, shape (dimension,), of this pipeline's fingerprint only."""
         marks = ",".join("?" * len(hashes))
         rows = self.store.rows(
-            f"SELECT hash, vector FROM embeddings WHERE fingerprint = ? AND hash IN ({marks})",  # noqa: S608
+            f"SELECT hash, vector FROM embeddings WHERE fingerprint = ? AND hash IN ({marks})",
             (self.fingerprint, *hashes),
         )
         return {row["hash"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
@@ -203,7 +207,7 @@ class Index:
 
     def _insert(self, db: sqlite3.Connection, passage: Passage) -> None:
         cursor = db.execute(
-            f"INSERT INTO passages({_PASSAGE_COLUMNS}) VALUES({','.join('?' * 20)})",  # noqa: S608
+            f"INSERT INTO passages({_PASSAGE_COLUMNS}) VALUES({','.join('?' * 20)})",
             (
                 passage.id, passage.handle, passage.layer.value, passage.source, passage.ordinal, passage.scope,
                 passage.session_id, passage.kind, passage.author.value, passage.title, passage.text, passage.context,

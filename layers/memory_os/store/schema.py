@@ -52,7 +52,7 @@ def m001_index(db: Database) -> None:
     db.conn.execute("CREATE INDEX passages_session ON passages(session_id, created_at)")
     db.conn.execute("CREATE INDEX passages_unindexed ON passages(pk) WHERE indexed = 0")
     db.conn.execute(
-        "CREATE VIRTUAL TABLE passages_fts USING fts5(body, neighbours, tokenize = \"porter unicode61 remove_diacritics 2\")"
+        'CREATE VIRTUAL TABLE passages_fts USING fts5(body, neighbours, tokenize = "porter unicode61 remove_diacritics 2")'
     )
     db.conn.execute("CREATE VIRTUAL TABLE passages_terms USING fts5vocab(passages_fts, 'row')")
     db.conn.execute(

