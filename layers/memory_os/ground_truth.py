@@ -170,7 +170,7 @@ def apply_block(path: Path, *, scan: Scanner, backups: Path, seed: str | None = 
     after = with_block(base, note=note, name=path.name, seeded=before is None)
     _scanned(path, without_block(base, path.name), scan, "as it stands")
     _scanned(path, after, scan, "with the memory-os block")
-    warnings = _warnings(path, after)
+    warnings = cautions(path, after)
     if after == before:
         return Change(path, False, f"v{VERSION} already applied", warnings=warnings)
     backup = back_up(path, before, backups) if before is not None else None
@@ -232,17 +232,8 @@ def replace_bytes(target: Path, data: bytes, *, mode: int | None = None) -> None
         raise HostError(f"{target} can't be written: {error.strerror}.", cure="Check its owner and mode.") from error
 
 
-def _scanned(path: Path, data: bytes, scan: Scanner, how: str) -> None:
-    # The host drops a leading byte order mark before it scans.
-    findings = scan(data.decode("utf-8", "replace").removeprefix("\ufeff"))
-    if findings:
-        raise SoulRejected(
-            f"{path} {how} is refused by Hermes's own scanner ({', '.join(findings)}); it was left alone.",
-            cure="Reword the passage it names, then run `memory-os soul apply`.",
-        )
-
-
-def _warnings(path: Path, data: bytes) -> tuple[str, ...]:
+def cautions(path: Path, data: bytes) -> tuple[str, ...]:
+    """What keeps the host from reading all of the file: its length, its encoding."""
     found: list[str] = []
     text = data.decode("utf-8", "replace")
     if len(text) > SOUL_MAX_CHARS:
@@ -252,6 +243,16 @@ def _warnings(path: Path, data: bytes) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         found.append(f"{path.name} is not UTF-8 at byte {error.start}; Hermes does not load it until that is mended.")
     return tuple(found)
+
+
+def _scanned(path: Path, data: bytes, scan: Scanner, how: str) -> None:
+    # The host drops a leading byte order mark before it scans.
+    findings = scan(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    if findings:
+        raise SoulRejected(
+            f"{path} {how} is refused by Hermes's own scanner ({', '.join(findings)}); it was left alone.",
+            cure="Reword the passage it names, then run `memory-os soul apply`.",
+        )
 
 
 def _refuse_wide_encoding(data: bytes, name: str) -> None:

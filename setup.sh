@@ -1,0 +1,161 @@
+#!/bin/sh
+# Finds a Python, makes the environment, installs this checkout into it, and hands over to `memory-os setup`.
+#
+#   ./setup.sh [--hermes-home DIR] [--fabric-dir DIR] [--vault-path DIR] [--qdrant-url URL] [--redis-url URL]
+#              [--python PATH] [--no-start] [--dry-run] [--uninstall [--purge]] [--yes] [--json]
+#
+# It never asks and may be run again at any time, after a killed run too.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "error: $*"; exit 1; }
+
+# -- what was asked ----------------------------------------------------------------------------------------------
+
+hermes_home=${HERMES_HOME:-$HOME/.hermes}
+python=${MEMORY_OS_PYTHON:-}
+command=setup
+purge=
+dry_run=
+expect=
+for argument in "$@"; do
+    case $expect in
+        hermes-home) hermes_home=$argument; expect=; continue ;;
+        python) python=$argument; expect=; continue ;;
+        other) expect=; continue ;;
+    esac
+    case $argument in
+        --hermes-home=*) hermes_home=${argument#*=} ;;
+        --python=*) python=${argument#*=} ;;
+        --hermes-home) expect=hermes-home ;;
+        --python) expect=python ;;
+        --fabric-dir | --vault-path | --qdrant-url | --redis-url) expect=other ;;
+        --fabric-dir=* | --vault-path=* | --qdrant-url=* | --redis-url=*) ;;
+        --uninstall) command=uninstall ;;
+        --purge) purge=yes ;;
+        --dry-run) dry_run=yes ;;
+        --no-start | --yes | --json) ;;
+        -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) fail "unknown option $argument (./setup.sh --help lists them)" ;;
+    esac
+done
+[ -z "$expect" ] || fail "the last option needs a value"
+[ -z "$purge" ] || [ "$command" = uninstall ] || fail "--purge goes with --uninstall"
+case $hermes_home in
+    "~") hermes_home=$HOME ;;
+    "~/"*) hermes_home=$HOME/${hermes_home#"~/"} ;;
+    /*) ;;
+    *) hermes_home=$PWD/$hermes_home ;;
+esac
+export HERMES_HOME="$hermes_home"
+venv=${MEMORY_OS_VENV:-${MEMORY_OS_HOME:-$hermes_home/memory-os}/venv}
+
+# -- a Python ----------------------------------------------------------------------------------------------------
+
+supported() {
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1
+}
+
+find_python() {
+    for name in python3.13 python3.12 python3.11 python3 python; do
+        found=$(command -v "$name" 2>/dev/null) || continue
+        if supported "$found"; then printf '%s\n' "$found"; return; fi
+    done
+    if command -v uv >/dev/null 2>&1; then
+        for version in 3.13 3.12 3.11; do
+            found=$(uv python find "$version" 2>/dev/null) || continue
+            if supported "$found"; then printf '%s\n' "$found"; return; fi
+        done
+    fi
+    return 1
+}
+
+if [ -n "$python" ]; then
+    supported "$python" || fail "$python is not a Python 3.11, 3.12 or 3.13"
+    base=$(command -v "$python")
+else
+    base=$(find_python) || fail "no Python 3.11, 3.12 or 3.13 found. Install one (Debian: apt install python3 python3-venv;
+macOS: brew install python@3.13; anywhere: uv python install 3.13), or name it: ./setup.sh --python /path/to/python3"
+fi
+
+# -- the environment ---------------------------------------------------------------------------------------------
+
+sound() { # can this environment install and run?
+    [ -x "$venv/bin/python" ] && supported "$venv/bin/python" || return 1
+    command -v uv >/dev/null 2>&1 || "$venv/bin/python" -m pip --version >/dev/null 2>&1
+}
+
+make_environment() {
+    if [ -e "$venv" ]; then
+        # A broken one is made anew, but only what is an environment of ours may be removed.
+        [ -f "$venv/.memory-os-venv" ] || [ -e "$venv.building" ] || [ -f "$venv/pyvenv.cfg" ] ||
+            [ -z "$(ls -A "$venv")" ] || fail "$venv is not an environment; move it, or set MEMORY_OS_VENV"
+        say "making $venv anew: it is broken or half made"
+        rm -rf "$venv"
+    fi
+    (umask 077 && mkdir -p "$(dirname -- "$venv")" && : >"$venv.building")
+    if command -v uv >/dev/null 2>&1; then
+        uv venv --quiet --python "$base" "$venv"
+    else
+        "$base" -m venv "$venv" ||
+            fail "$base can't make environments. Debian and Ubuntu: apt install python3-venv. Or install uv."
+    fi
+    : >"$venv/.memory-os-venv"
+    rm -f "$venv.building"
+}
+
+install() {
+    if command -v uv >/dev/null 2>&1; then
+        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/requirements.lock"
+        uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
+    else
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+            -r "$here/requirements.lock"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
+    fi
+}
+
+# -- go ----------------------------------------------------------------------------------------------------------
+
+# What this script has used up is not passed on: the home goes by HERMES_HOME.
+count=$#
+pending=
+while [ "$count" -gt 0 ]; do
+    argument=$1
+    shift
+    count=$((count - 1))
+    if [ -n "$pending" ]; then
+        [ "$pending" = drop ] || set -- "$@" "$pending=$argument"
+        pending=
+        continue
+    fi
+    case $argument in
+        --uninstall | --python=* | --hermes-home=*) ;;
+        --python | --hermes-home) pending=drop ;;
+        --fabric-dir | --vault-path | --qdrant-url | --redis-url) pending=$argument ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+
+if [ -n "$dry_run" ]; then
+    say "Nothing is changed. ./setup.sh would:"
+    if sound; then say "  use the environment $venv"; else say "  make the environment $venv with $base"; fi
+    say "  install memory-os from $here and the packages of requirements.lock into it"
+    if [ "$command" = uninstall ]; then
+        if [ -x "$venv/bin/memory-os" ]; then exec "$venv/bin/memory-os" uninstall "$@"; fi
+        say "  take everything out of $hermes_home again that setup put there"
+        exit 0
+    fi
+    exec "$base" "$here/workers/memory_os_workers/setup/plan.py" "$@"
+fi
+
+if [ "$command" = uninstall ] && [ -x "$venv/bin/memory-os" ] && sound; then
+    exec "$venv/bin/memory-os" uninstall "$@"
+fi
+say "environment: $venv"
+sound || make_environment
+say "packages: installing (the first time takes a minute)"
+install
+exec "$venv/bin/memory-os" "$command" "$@"

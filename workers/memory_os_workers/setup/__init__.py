@@ -1,0 +1,1 @@
+"""Installing into a Hermes home and leaving it again, every change recorded and undone to the byte."""

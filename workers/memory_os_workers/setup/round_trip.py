@@ -1,0 +1,222 @@
+"""Writing a memory, recalling it, deleting it, through the running service, in a scope that nobody uses.
+
+The words are made up for each run, so that a hit proves this run's write and nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_os.errors import ServiceError
+
+from memory_os_workers import run_files
+from memory_os_workers.client import ServiceClient
+
+SCRATCH_PROFILE = "doctor"
+# A cold service loads its model in about a second; two busy cores need longer.
+READY_WAIT_S = 20.0
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One layer's round trip, in milliseconds."""
+
+    layer: str
+    written_ms: float
+    recalled_ms: float
+    forgotten_ms: float
+
+    @property
+    def line(self) -> str:
+        return (
+            f"written in {self.written_ms:.0f} ms, recalled in {self.recalled_ms:.0f} ms,"
+            f" forgotten in {self.forgotten_ms:.0f} ms"
+        )
+
+
+class Scratch:
+    """A user of a profile that no Hermes home has, and what is written for it."""
+
+    def __init__(self, client: ServiceClient) -> None:
+        self.client = client
+        self.user = f"doctor:{secrets.token_hex(6)}"
+        self.session = f"doctor-{secrets.token_hex(6)}"
+        self.place, self.word = made_up_word(), made_up_word()
+        self.caller = {
+            "user": self.user,
+            "profile": SCRATCH_PROFILE,
+            "session_id": self.session,
+            "platform": "cli",
+        }
+
+    @property
+    def statement(self) -> str:
+        return f"The memory check keeps the word {self.word} in the drawer {self.place}."
+
+    @property
+    def question(self) -> str:
+        return f"Which word does the memory check keep in the drawer {self.place}?"
+
+    def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
+        return self.client.post(f"/v1/tools/{name}", {"arguments": arguments, "caller": self.caller})
+
+    def recall(self) -> str:
+        """The block that a new session of this user would get. Nothing is recorded."""
+        answer = self.client.post(
+            "/v1/recall",
+            {
+                "v": 1,
+                "turn_id": f"{self.session}:recall",
+                "session_id": f"{self.session}-next",
+                "platform": "cli",
+                "user": self.user,
+                "profile": SCRATCH_PROFILE,
+                "user_message": self.question,
+                "first_turn": False,
+                "visible": {},
+                "at": time.time(),
+                "dry_run": True,
+            },
+        )
+        return str(answer.get("context", ""))
+
+    def forget(self, **which: Any) -> None:
+        self.client.post("/v1/forget", {"arguments": {**which, "confirm": True}, "caller": self.caller}, timeout=120)
+
+
+def prove(client: ServiceClient) -> Trip:
+    """The round trip that setup prints: a fact. Raises ServiceError naming the step that failed."""
+    wait_until_ready(client)
+    return facts_trip(client)
+
+
+def wait_until_ready(client: ServiceClient) -> None:
+    """Wait for the model. Raises ServiceError with the reason if it isn't ready within READY_WAIT_S."""
+    deadline = time.monotonic() + READY_WAIT_S
+    while time.monotonic() < deadline:
+        health = client.health()
+        if health is not None and health.get("ready"):
+            return
+        time.sleep(_POLL_S)
+    reason = str(client.get("/v1/status").get("service", {}).get("model_error", "")) or "no reason was given"
+    raise ServiceError(f"The embedding model is not ready after {READY_WAIT_S:g} s: {reason}.", cure="See logs/.")
+
+
+def facts_trip(client: ServiceClient) -> Trip:
+    scratch = Scratch(client)
+    return _trip(
+        "facts",
+        write=lambda: scratch.tool("fact_store", action="add", content=scratch.statement),
+        recall=scratch.recall,
+        forget=lambda: scratch.forget(all_mine=True),
+        word=scratch.word,
+    )
+
+
+def sessions_trip(client: ServiceClient) -> Trip:
+    scratch = Scratch(client)
+
+    def write() -> None:
+        _spool_turn(scratch)
+        client.post("/v1/spool")
+
+    return _trip("sessions", write, scratch.recall, lambda: scratch.forget(all_mine=True), scratch.word)
+
+
+def fabric_trip(client: ServiceClient) -> Trip:
+    scratch = Scratch(client)
+    written: dict[str, Any] = {}
+
+    def write() -> None:
+        summary = f"Memory check of {scratch.place}"
+        written.update(scratch.tool("fabric_write", type="note", summary=summary, content=scratch.statement))
+
+    def forget() -> None:
+        scratch.forget(id=str(written.get("handle") or written.get("id")))
+
+    return _trip("fabric", write, lambda: str(scratch.tool("fabric_search", query=scratch.place)), forget, scratch.word)
+
+
+def documents_trip(client: ServiceClient) -> Trip:
+    """A document outside the vault, ingested, searched and forgotten; the file itself is ours and goes too."""
+    scratch = Scratch(client)
+    with tempfile.TemporaryDirectory(prefix="memory-os-doctor-") as folder:
+        path = Path(folder).resolve() / f"{scratch.place}.md"
+        path.write_text(f"# Memory check {scratch.place}\n\n{scratch.statement}\n", "utf-8")
+
+        def write() -> None:
+            for _ in client.stream("/v1/ingest", {"path": str(path)}):
+                pass
+
+        def found() -> dict[str, Any]:
+            return scratch.tool("qdrant_search", query=scratch.question)
+
+        def forget() -> None:
+            hits = [hit for hit in found().get("results", []) if scratch.word in str(hit)]
+            for hit in hits:
+                scratch.forget(id=hit["id"])
+
+        return _trip("vectors", write, lambda: str(found().get("results", [])), forget, scratch.word)
+
+
+TRIPS: dict[str, Callable[[ServiceClient], Trip]] = {
+    "sessions": sessions_trip,
+    "facts": facts_trip,
+    "fabric": fabric_trip,
+    "vectors": documents_trip,
+}
+
+
+def made_up_word() -> str:
+    """Five syllables: no word of any language, and no string that looks like a secret."""
+    return "".join(secrets.choice("bdfgklmnprstvz") + secrets.choice("aeiou") for _ in range(5))
+
+
+def _trip(
+    layer: str, write: Callable[[], Any], recall: Callable[[], str], forget: Callable[[], None], word: str
+) -> Trip:
+    """Time the three; the word must be found after the write and gone after the deletion. Raises ServiceError."""
+    started = time.perf_counter()
+    write()
+    written = time.perf_counter()
+    try:
+        if word not in recall():
+            raise ServiceError(f"{layer}: what was written is not recalled.", cure="`memory-os status` shows why.")
+        recalled = time.perf_counter()
+    finally:
+        forgetting = time.perf_counter()
+        forget()
+    forgotten = time.perf_counter()
+    if word in recall():
+        raise ServiceError(f"{layer}: what was forgotten is still recalled.", cure="Report this with logs/service.log.")
+    return Trip(
+        layer, (written - started) * 1000, (recalled - written) * 1000, (forgotten - forgetting) * 1000
+    )
+
+
+def _spool_turn(scratch: Scratch) -> None:
+    """A captured turn on disk, as the plugin leaves it."""
+    turn = {
+        "v": 1,
+        "type": "turn",
+        "turn_id": f"{scratch.session}:turn",
+        "session_id": scratch.session,
+        "parent_session_id": "",
+        "platform": "cli",
+        "user": scratch.user,
+        "profile": SCRATCH_PROFILE,
+        "project": "",
+        "model": "",
+        "at": time.time(),
+        "user_message": scratch.statement,
+        "assistant_response": "Noted.",
+    }
+    spool = scratch.client.settings.spool_dir
+    run_files.write_json(spool / f"{time.time_ns():020d}-{secrets.token_hex(4)}.json", turn)

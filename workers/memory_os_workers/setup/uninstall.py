@@ -1,0 +1,155 @@
+"""Leaving a Hermes home: every recorded change undone, host files as they were to the byte, the memory kept."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_os import constants, ground_truth
+from memory_os.config import Settings
+from memory_os.errors import HostError, MemoryOSError
+
+from memory_os_workers.client import stop_service
+from memory_os_workers.setup import host_config, manifest, plugin_folder
+from memory_os_workers.setup.steps import Outcome, StepResult, read_config, rulebook_file
+
+# setup.sh leaves this in a venv it made; no other folder is ever removed as one.
+VENV_MARK = ".memory-os-venv"
+
+# What can be made again from what stays.
+_DERIVED = ("run", "models", "logs", manifest.NAME)
+# All that memory-os writes below its home; MEMORY_OS_HOME may be a folder that holds other things too.
+_OURS = (*_DERIVED, "config.yaml*", "memory.db*", "qdrant*", "spool", "backups")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """One run of uninstall."""
+
+    settings: Settings
+    record: manifest.Manifest
+    purge: bool
+
+
+def planned_removals(settings: Settings, *, purge: bool) -> list[str]:
+    """What uninstall will do, as text."""
+    host = settings.hermes_home
+    lines = [
+        "stop the service",
+        f"restore {host / 'config.yaml'} (from its backup, or by taking our lines out)",
+        f"take the ground-truth block out of {host / 'SOUL.md'} and rulebook.md",
+        f"remove {host / 'plugins' / constants.PLUGIN_KEY}",
+        f"remove the memory in {settings.home}" if purge else f"keep the memory in {settings.home}",
+        f"keep the shared fabric in {settings.fabric_dir} and the vault in {settings.vault}",
+    ]
+    venv = own_venv()
+    return [*lines, f"remove the environment {venv}"] if venv else lines
+
+
+def run_uninstall(settings: Settings, *, purge: bool = False) -> Iterator[StepResult]:
+    """Undo setup, each result as it comes. One step that fails does not keep the others; it is reported."""
+    leaving = Leaving(settings, manifest.load(settings), purge)
+    failed = False
+    for name, step in _STEPS.items():
+        try:
+            yield StepResult(name, Outcome.DONE, step(leaving))
+        except MemoryOSError as error:
+            failed = True
+            yield StepResult(name, Outcome.WARNING, str(error))
+    if failed:
+        yield StepResult("files", Outcome.SKIPPED, "kept, because a step above failed; run uninstall again")
+        return
+    yield StepResult("files", Outcome.DONE, _files(leaving))
+
+
+def own_venv() -> Path | None:
+    """The environment this process runs in, if setup.sh made it."""
+    prefix = Path(sys.prefix)
+    return prefix if (prefix / VENV_MARK).is_file() and sys.prefix != sys.base_prefix else None
+
+
+def _service(leaving: Leaving) -> str:
+    pid = stop_service(leaving.settings)
+    return "did not run" if pid is None else f"stopped, pid {pid}"
+
+
+def _config(leaving: Leaving) -> str:
+    record = leaving.record.files.get("config.yaml")
+    path = Path(record.path) if record else leaving.settings.hermes_home / "config.yaml"
+    target = path.resolve()
+    current = target.read_bytes() if target.exists() else None
+    if current is None:
+        return "absent"
+    if record is not None:
+        untouched, before = manifest.original(record, current)
+        if untouched and before is None:
+            target.unlink()
+            return "removed: it was made by setup"
+        if untouched and before is not None:
+            ground_truth.replace_bytes(target, before)
+            return "restored to the byte"
+    made = record.made if record else {}
+    text = read_config(target)
+    edited = host_config.disable_plugin(
+        text, constants.PLUGIN_KEY, denied_before=made.get("undenied", False), was_provider=True
+    )
+    if edited == text:
+        return "holds nothing of ours"
+    ground_truth.back_up(target, current, leaving.settings.backups_dir)
+    ground_truth.replace_bytes(target, edited.encode())
+    return "our lines taken out; it was edited since setup"
+
+
+def _rules(leaving: Leaving) -> str:
+    settings = leaving.settings
+    files = (settings.soul_file, rulebook_file(settings))
+    changes = [ground_truth.remove_block(path, backups=settings.backups_dir) for path in files]
+    return ", ".join(f"{change.path.name}: {change.detail}" for change in changes)
+
+
+def _plugin(leaving: Leaving) -> str:
+    target = leaving.settings.hermes_home / "plugins" / constants.PLUGIN_KEY
+    found = plugin_folder.take_away(target)
+    if str(target.parent) in leaving.record.created_dirs and target.parent.exists():
+        _drop_if_empty(target.parent)
+    return "removed" if found else "absent"
+
+
+_STEPS: dict[str, Callable[[Leaving], str]] = {
+    "service": _service,
+    "config.yaml": _config,
+    "ground truth": _rules,
+    "plugin": _plugin,
+}
+
+
+def _files(leaving: Leaving) -> str:
+    settings, venv = leaving.settings, own_venv()
+    try:
+        for pattern in _OURS if leaving.purge else _DERIVED:
+            for path in sorted(settings.home.glob(pattern)):
+                _remove(path)
+        # The environment goes last: this very process runs in it.
+        if venv is not None and venv.exists():
+            shutil.rmtree(venv)
+        if settings.home.exists():
+            _drop_if_empty(settings.home)
+    except OSError as error:
+        raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
+    kept = f"memory kept in {settings.home}" if settings.home.exists() else f"{settings.home} removed"
+    return f"{kept}; environment {venv} removed" if venv else kept
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _drop_if_empty(folder: Path) -> None:
+    if not any(folder.iterdir()):
+        folder.rmdir()
