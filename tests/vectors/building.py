@@ -6,10 +6,9 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-
 from memory_os.memory import Author, Layer, Passage
 from memory_os.vectors import Collection, Point
+from numpy.typing import NDArray
 
 DIMENSION = 16
 FINGERPRINT = "test-model/1"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from vectors.building import opened
-
 from memory_os.vectors import Collection
+
+from vectors.building import opened
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import qdrant_edge as edge
-from vectors.building import DIMENSION, direction, opened, passage, point
-
 from memory_os.errors import FingerprintMismatch, VectorsError
 from memory_os.memory import SHARED_SCOPE, Layer, State
 from memory_os.vectors import Collection, Point, Searched
 from memory_os.vectors.collection import RRF_K
+
+from vectors.building import DIMENSION, direction, opened, passage, point
 
 ME = ("default/local", SHARED_SCOPE)
 

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from vectors.building import DIMENSION, FINGERPRINT, direction, opened, point
-
 from memory_os.errors import FingerprintMismatch, VectorsError
 from memory_os.vectors import Collection, reset
+
+from vectors.building import DIMENSION, FINGERPRINT, direction, opened, point
 
 ME = ("default/local",)
 HERE = Path(__file__).parents[2]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
-from vectors.building import DIMENSION, direction, passage, point
-
 from memory_os.errors import VectorsError
 from memory_os.vectors import Payload, Point
 from memory_os.vectors.points import checked_vector
+from pydantic import ValidationError
+
+from vectors.building import DIMENSION, direction, passage, point
 
 
 def test_a_point_carries_every_field_filters_need() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from memory_os.vectors.sparse import CONTEXT_WEIGHT, document_vector, query_vector
 
 ASKED = [
