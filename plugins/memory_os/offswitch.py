@@ -1,0 +1,36 @@
+"""`/memory-os off`: chats without memory. One small file in the memory-os folder, read by every process of the home.
+
+A chat is named by the host's session key where there is one (a gateway's chat outlives its sessions), else by the
+session id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from .paths import Home
+
+
+def is_off(home: Home, session_id: str, key: str) -> bool:
+    """Whether memory is off in this chat: neither recall nor capture."""
+    return any(_marker(home, name).exists() for name in (key, session_id) if name)
+
+
+def turn_off(home: Home, name: str) -> None:
+    """Raises OSError."""
+    marker = _marker(home, name)
+    marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    marker.touch(mode=0o600)
+
+
+def turn_on(home: Home, *names: str) -> None:
+    """Raises OSError."""
+    for name in names:
+        if name:
+            _marker(home, name).unlink(missing_ok=True)
+
+
+def _marker(home: Home, name: str) -> Path:
+    # Ids may be any string a client sent, slashes included; a digest is always one file name.
+    return home.root / "off" / hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
