@@ -77,6 +77,9 @@ class Index:
                 if row is not None:
                     self._delete(db, row)
                 self._insert(db, passage)
+                if row is not None:  # a new title or time is no new memory: its retrievals stay counted
+                    counted = (row["uses"], row["last_used_at"], passage.id)
+                    db.execute("UPDATE passages SET uses = ?, last_used_at = ? WHERE id = ?", counted)
             for row in old.values():
                 self._delete(db, row)
                 db.execute("INSERT OR IGNORE INTO deleted_points(id) VALUES(?)", (row["id"],))
