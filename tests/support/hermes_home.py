@@ -78,6 +78,8 @@ class HermesHome:
             "security": {"allow_lazy_installs": False},
             "memory": {"nudge_interval": 0},
             "skills": {"creation_nudge_interval": 0},
+            # Answered, so that the interactive CLI of 0.22 doesn't open with a question.
+            "telemetry": {"shared_metrics": {"enabled": False, "send": False, "offer_version": 2}},
         }
         for name, value in sections.items():
             merged = isinstance(value, dict) and isinstance(config.get(name), dict)
@@ -164,7 +166,7 @@ class HermesHome:
 
     @contextlib.contextmanager
     def interactive(self, *arguments: str) -> Iterator[Terminal]:
-        """The interactive CLI on a pseudo-terminal."""
+        """The interactive CLI on a pseudo-terminal, at its prompt."""
         main, other = pty.openpty()
         process = subprocess.Popen(
             [str(self.hermes), "chat", "--cli", *arguments],
@@ -178,6 +180,8 @@ class HermesHome:
         os.close(other)
         terminal = Terminal(main, process)
         try:
+            terminal.wait_for("❯")
+            terminal.wait_until_quiet()
             yield terminal
         finally:
             stop_process(process)

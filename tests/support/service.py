@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
+import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -30,9 +33,11 @@ class MemoryOS:
     def home(self) -> Path:
         return self.hermes_home / "memory-os"
 
-    @property
-    def spool(self) -> Path:
-        return self.home / "spool"
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Rows of memory.db, read only."""
+        uri = f"file:{self.home / 'memory.db'}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+            return database.execute(sql, parameters).fetchall()
 
     def _environment(self) -> dict[str, str]:
         return {**clean_environment(self.hermes_home), **self.environment}
@@ -64,30 +69,15 @@ class MemoryOS:
 
     def start(self) -> None:
         """Start the service, as the plugin would, and wait until it answers with its models loaded."""
-        self.run("serve", "--detach") if self._can_detach() else self._spawn()
-        wait_until(lambda: self.running and self.ready(), "the service is ready", 60)
-
-    def _can_detach(self) -> bool:
-        return "--detach" in self.run("serve", "--help").stdout
-
-    def _spawn(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self.home / "serve-test.log").open("ab") as log:
-            subprocess.Popen(
-                self.command("serve"),
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.run("serve", "--detach")
+        wait_until(self.ready, "the service is ready", 60)
 
     @property
     def pid(self) -> int | None:
-        """The service's process id, while it lives."""
-        for path in (self.home / "run").glob("*.pid"):
-            with contextlib.suppress(ValueError, OSError):
-                pid = int(path.read_text("utf-8").split()[0])
+        """The service's process id, while it lives. The lock's file has it from before the first import ends."""
+        for name in ("service.pid", "service.lock"):
+            with contextlib.suppress(ValueError, IndexError, OSError):
+                pid = int((self.home / "run" / name).read_text("utf-8").split()[0])
                 if alive(pid):
                     return pid
         return None
@@ -114,7 +104,7 @@ class MemoryOS:
         wait_until(lambda: self._pending() == 0, "everything is embedded", 60)
 
     def spooled(self) -> list[Path]:
-        return [path for path in self.spool.glob("*.json") if not path.name.startswith(".")]
+        return [path for path in (self.home / "spool").glob("*.json") if not path.name.startswith(".")]
 
     def _pending(self) -> int:
         return int(self.get("/v1/status").get("pending", 0))
@@ -170,9 +160,6 @@ def wait_until(condition: Callable[[], bool], what: str, timeout: float = 20, pa
 
 
 def _call(socket_path: Path, method: str, path: str, body: Any, timeout: float) -> Any:
-    import http.client
-    import socket
-
     connection = http.client.HTTPConnection("localhost", timeout=timeout)
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.settimeout(timeout)

@@ -1,0 +1,127 @@
+"""Real Hermes, both lines, with memory-os installed by its own `setup`, against the scripted model.
+
+Hermes is what MEMORY_OS_TEST_HERMES_019 and MEMORY_OS_TEST_HERMES_022 name, else what `scripts/test` put into .venvs/.
+Homes are made once a line and shared: each test speaks of things of its own, and in the gateway is a user of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from support.hermes_home import Gateway, HermesHome
+from support.model_server import Endpoint, ModelServer
+from support.service import REPOSITORY, MemoryOS, stopped_at_the_end
+
+LINES = {"0.19": "MEMORY_OS_TEST_HERMES_019", "0.22": "MEMORY_OS_TEST_HERMES_022"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is slow and needs a Hermes; a start of it takes seconds, so a test may take minutes."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.hermes)
+            item.add_marker(pytest.mark.timeout(300))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of Hermes: `0.19` or `0.22`."""
+
+    name: str
+    hermes: Path
+
+    @property
+    def python(self) -> Path:
+        return self.hermes.parent / "python"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A Hermes home with memory-os in it."""
+
+    hermes: HermesHome
+    memory_os: MemoryOS
+
+    @property
+    def model(self) -> Endpoint:
+        return self.hermes.model
+
+
+@pytest.fixture(scope="session", params=sorted(LINES))
+def line(request: pytest.FixtureRequest) -> Line:
+    name: str = request.param
+    given = os.environ.get(LINES[name])
+    hermes = Path(given) if given else REPOSITORY / ".venvs" / f"hermes-{name}" / "bin" / "hermes"
+    if not given and not hermes.exists():
+        pytest.skip(f"no Hermes {name}: run scripts/test hermes, or set {LINES[name]}")
+    assert hermes.exists(), f"{LINES[name]}={given} does not exist"
+    return Line(name, hermes)
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+Make = Callable[..., Installed]
+
+
+@pytest.fixture(scope="session")
+def blank_home(line: Line, model_server: ModelServer) -> Iterator[Make]:
+    """Makes a Hermes home where memory-os is not installed yet; config sections as keywords."""
+    python = Path(os.environ.get("MEMORY_OS_TEST_PYTHON") or sys.executable)
+    with ExitStack() as stack:
+        # Below the system's own folder: pytest's is too long for the path of a unix socket.
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-os-")))
+
+        def make(name: str, **config: object) -> Installed:
+            hermes = HermesHome(base / name, line.hermes, model_server.endpoint(f"{line.name}-{name}"))
+            hermes.write_config(**config)
+            memory_os = MemoryOS(hermes.path, python, {"HERMES_PYTHON": str(line.python)})
+            stack.enter_context(stopped_at_the_end(memory_os))
+            return Installed(hermes, memory_os)
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def new_home(blank_home: Make) -> Make:
+    """Makes a Hermes home with memory-os installed by `memory-os setup`, its service not started."""
+
+    def make(name: str, **config: object) -> Installed:
+        installed = blank_home(name, **config)
+        installed.memory_os.run("setup", "--hermes-home", str(installed.hermes.path), "--no-start")
+        return installed
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def home(new_home: Make) -> Installed:
+    """The home of the terminal's tests; its service runs."""
+    installed = new_home("terminal")
+    installed.memory_os.start()
+    return installed
+
+
+@pytest.fixture(scope="session")
+def served(new_home: Make) -> Installed:
+    """The home of the gateway's tests. The host reviews every turn in the background, and images reach the model."""
+    installed = new_home("gateway", memory={"nudge_interval": 1}, model={"supports_vision": True})
+    installed.memory_os.start()
+    return installed
+
+
+@pytest.fixture(scope="session")
+def gateway(served: Installed) -> Iterator[Gateway]:
+    """The gateway of `served`, running."""
+    with served.hermes.gateway() as running:
+        yield running

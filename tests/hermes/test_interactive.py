@@ -1,0 +1,68 @@
+"""The interactive CLI on a pseudo-terminal: a new session, the slash command, compaction in place."""
+
+from __future__ import annotations
+
+from support.hermes_home import Terminal, lines_of
+from support.model_server import Say
+
+from hermes.conftest import Installed, Make
+
+# Long enough that a summary of some turns is shorter than they are: 0.22 refuses one that is not.
+_FILLER = " ".join(f"Paragraph {number} of a long and patient answer about mooring lines." for number in range(60))
+
+
+def say(terminal: Terminal, installed: Installed, text: str) -> None:
+    """One turn: type it, wait for the answer's mark on the screen."""
+    mark = f"[{abs(hash(text)) % 10**8}]"
+    installed.model.script(text, Say(f"{_FILLER} {mark}"))
+    terminal.type(text)
+    terminal.wait_for(mark)
+    terminal.wait_until_quiet(1.0)
+
+
+def test_a_new_session_of_the_same_process_recalls_the_last_one(home: Installed) -> None:
+    with home.hermes.interactive() as terminal:
+        say(terminal, home, "The hatch code of the observatory dome is orange-5512-lime.")
+        home.memory_os.settle()
+        terminal.type("/new")
+        terminal.wait_until_quiet(1.0)
+        terminal.type("")  # the host asks whether it may leave the old one
+        terminal.wait_until_quiet(1.0)
+        say(terminal, home, "What is the hatch code of the observatory dome?")
+        terminal.type("/memory-os status")
+        terminal.wait_for("memory-os")
+        terminal.wait_until_quiet(1.0)
+        terminal.type("/quit")
+        terminal.wait_for_end()
+    request = home.model.turn("What is the hatch code of the observatory dome?")
+    assert len(request.user_texts) == 1, "a new session"
+    assert "orange-5512-lime" in request.injected
+
+
+def test_a_line_comes_again_once_compaction_has_taken_it_away(new_home: Make) -> None:
+    installed = new_home("compacting", compression={"protect_first_n": 0, "protect_last_n": 2})
+    installed.memory_os.start()
+    installed.hermes.oneshot("The harbour pilot's call sign is Kittiwake Seven.")
+    installed.memory_os.settle()
+    with installed.hermes.interactive() as terminal:
+        say(terminal, installed, "What is the harbour pilot's call sign?")
+        assert "Kittiwake Seven" in installed.model.turn("What is the harbour pilot's call sign?").injected
+        for number in range(5):
+            say(terminal, installed, f"Question {number} about how mooring lines are spliced and stored")
+        terminal.type("/compress")
+        terminal.wait_until_quiet(5.0)
+        assert installed.hermes.state("SELECT count(*) FROM messages WHERE compacted = 1")[0][0] > 0
+        say(terminal, installed, "Once more, what call sign does the harbour pilot use?")
+        terminal.type("/quit")
+        terminal.wait_for_end()
+    request = installed.model.turn("Once more, what call sign")
+    told = [one for one in lines_of(request.blocks) if "call sign is Kittiwake Seven" in one]
+    assert len(told) == 1 and "Kittiwake Seven" in request.injected
+
+    installed.memory_os.settle()
+    doubled = installed.memory_os.rows(
+        "SELECT text FROM messages WHERE role = 'user' GROUP BY text HAVING count(*) > 1"
+    )
+    assert doubled == [], "rows that compaction wrote again count once"
+    summaries = installed.memory_os.rows("SELECT 1 FROM messages WHERE text LIKE '[CONTEXT COMPACTION%'")
+    assert summaries == []
