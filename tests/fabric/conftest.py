@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from memory_os.fabric import Fabric
 
 from fabric.instances import open_fabric
-from memory_os.fabric import Fabric
 
 Instance = Callable[..., Fabric]
 

@@ -34,6 +34,9 @@ _NOT_WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", 
 # What a double-quoted YAML scalar can't hold as it is: line separators, controls, byte order marks.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
+# The YAML reader takes time by the square of the nesting, and seconds for a long block; entries have neither.
+_MAX_YAML_CHARS = 64_000
+_MAX_BRACKETS = 300
 # Past this, nested values are cut: aliases can make a short block mean a very long one.
 _MAX_NODES = 2000
 _MAX_DEPTH = 8
@@ -59,6 +62,8 @@ def split(text: str) -> Split:
     fields = _fast(front)
     if fields is not None:
         return Split(body, fields, found=True)
+    if len(front) > _MAX_YAML_CHARS or front.count("[") + front.count("{") > _MAX_BRACKETS:
+        return Split(body, _loose(front), "front matter is too long or too deep to be read as YAML", True)
     try:
         loaded = _tree(YAML(typ="safe", pure=True).compose(front), [_MAX_NODES])
     except (YAMLError, ValueError, RecursionError) as error:
@@ -104,7 +109,8 @@ def set_field(data: bytes, name: str, value: str) -> bytes:
     )
     result = (text[: match.start("front")] + changed + text[match.end("front") :]).encode("latin-1")
     before, after = (split(one.decode("utf-8", "replace")) for one in (data, result))
-    if after.body != before.body or after.fields != {**before.fields, name: value}:
+    hidden = present is None and name in before.fields  # behind a quoted key, say: a second line would be a duplicate
+    if hidden or after.body != before.body or after.fields != {**before.fields, name: value}:
         raise FabricError(f"`{name}` can't be changed without touching other fields.", cure="Edit the entry by hand.")
     return result
 

@@ -247,10 +247,10 @@ class Fabric:
     def _repeated(self, entry: Entry) -> Card | None:
         rows = self.store.rows(
             "SELECT * FROM fabric_entries WHERE agent = ? AND type = ? AND summary = ? AND status = ? AND review_of = ?"
-            " AND revises = ? AND curates = ? AND created_at > ?",
+            " AND revises = ? AND curates = ? AND session_id = ? AND created_at > ?",
             (
                 self.agent, entry.type, entry.summary, entry.status, entry.review_of, entry.revises, entry.curates,
-                entry.created_at - REPEAT_S,
+                entry.session, entry.created_at - REPEAT_S,
             ),
         )  # fmt: skip
         wanted = body_hash(entry)

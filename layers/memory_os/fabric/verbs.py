@@ -82,8 +82,8 @@ class Verbs:
             id="",
             agent="",
             type=kind,
-            summary=one_line(texts(arguments.text("summary", required=True, longest=SUMMARY_CHARS))),
-            body=clean(texts(arguments.text("content", required=True, longest=CONTENT_CHARS))),
+            summary=one_line(texts(_said(arguments, "summary", SUMMARY_CHARS))),
+            body=clean(texts(_said(arguments, "content", CONTENT_CHARS))),
             created_at=round(caller.now, 3),
             platform=caller.platform,
             status=_status(arguments, kind),
@@ -238,6 +238,14 @@ class _Redacted:
         text, found = redact(text)
         self.count += found
         return text
+
+
+def _said(arguments: Arguments, name: str, longest: int) -> str:
+    """A required text that says something: white space alone is as missing."""
+    text = arguments.text(name, required=True, longest=longest)
+    if not text:
+        raise BadRequest(f"{arguments.tool}: `{name}` is empty.", cure=f"Call again with {name}=<text>.")
+    return text
 
 
 def _status(arguments: Arguments, kind: str) -> str:
