@@ -23,9 +23,9 @@ LINES = {"0.19": "MEMORY_OS_TEST_HERMES_019", "0.22": "MEMORY_OS_TEST_HERMES_022
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here is slow and needs a Hermes; a start of it takes seconds, so a test may take minutes."""
+    """What needs a Hermes is slow: a start takes seconds, so a test may take minutes."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if "line" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.hermes)
             item.add_marker(pytest.mark.timeout(300))
 

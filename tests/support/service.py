@@ -98,10 +98,10 @@ class MemoryOS:
         """One call of the service's API on its unix socket."""
         return dict(_call(self.home / "run" / "service.sock", method, path, body, timeout))
 
-    def settle(self) -> None:
+    def settle(self, timeout: float = 60) -> None:
         """Wait until everything spooled is taken and embedded."""
-        wait_until(lambda: not self.spooled(), "the spool is empty", 30)
-        wait_until(lambda: self._pending() == 0, "everything is embedded", 60)
+        wait_until(lambda: not self.spooled(), "the spool is empty", timeout)
+        wait_until(lambda: self._pending() == 0, "everything is embedded", timeout)
 
     def spooled(self) -> list[Path]:
         return [path for path in (self.home / "spool").glob("*.json") if not path.name.startswith(".")]
