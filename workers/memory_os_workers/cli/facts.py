@@ -31,7 +31,7 @@ def facts() -> None:
 
 @facts.command("list")
 @click.option("--category", default="", help="Only this category.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 500), help="At most this many.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100), help="At most this many.")
 @click.option("--cursor", default="", help="Go on from an earlier page.")
 @user_option
 @json_option
@@ -43,13 +43,13 @@ def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, u
 
 @facts.command("search")
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500), help="At most this many.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="At most this many.")
 @user_option
 @json_option
 @pass_invocation
 def search_facts(invocation: Invocation, query: tuple[str, ...], limit: int, user: str) -> int:
     """Find facts by the words and the meaning of QUERY. Exit code 1: none."""
-    return _page(invocation, user, {"action": "search", "query": " ".join(query), "limit": limit})
+    return _page(invocation, user, {"action": "search", "query": " ".join(query), "limit": limit, "min_trust": 0})
 
 
 @facts.command("add")
@@ -79,8 +79,18 @@ def add_fact(
 @json_option
 @pass_invocation
 def remove_fact(invocation: Invocation, fact_id: str, user: str) -> int:
-    """Take FACT_ID out of recall; its history stays (`memory-os forget` leaves nothing)."""
+    """Take FACT_ID out of recall; `facts undo` brings it back, `memory-os forget` leaves nothing of it."""
     return _show(invocation, user, "fact_store", {"action": "remove", "fact_id": fact_id})
+
+
+@facts.command("undo")
+@click.argument("fact_id")
+@user_option
+@json_option
+@pass_invocation
+def undo_change(invocation: Invocation, fact_id: str, user: str) -> int:
+    """Take the last change of FACT_ID back: a removal, a correction, a merge, a verdict."""
+    return _show(invocation, user, "fact_store", {"action": "undo", "fact_id": fact_id})
 
 
 @facts.command("history")
@@ -139,9 +149,13 @@ def _page(invocation: Invocation, user: str, arguments: dict[str, Any]) -> int:
 def _render_page(out: Console, found: dict[str, Any]) -> None:
     results = found.get("results") or []
     rows = [
-        (one.get("id"), one.get("date"), one.get("trust"), one.get("category"), one.get("content") or one.get("text"))
+        (one["id"], one["date"], one["trust"], one.get("category", "general"), _ended(one), one["text"])
         for one in results
     ]
-    print_table(out, ("id", "date", "trust", "category", "fact"), rows)
+    print_table(out, ("id", "date", "trust", "category", "until", "fact"), rows)
     if found.get("cursor"):
         out.print(f"{len(results)} of {found.get('total')}; go on with --cursor {found['cursor']}")
+
+
+def _ended(fact: dict[str, Any]) -> str:
+    return f"removed {fact['removed']}" if "removed" in fact else str(fact.get("valid_to", ""))

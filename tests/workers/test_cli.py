@@ -1,0 +1,292 @@
+"""The command line as a person and a script meet it: exit codes, one-line errors, exact JSON, the service behind it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_os.errors import (
+    BadRequest,
+    ConfigError,
+    DocumentError,
+    EmbeddingError,
+    HostError,
+    MemoryOSError,
+    ServiceRunning,
+    ServiceUnavailable,
+    SocketPathTooLong,
+    StoreCorrupt,
+    VectorsError,
+)  # fmt: skip
+from memory_os_workers.cli import COMMANDS, cli, main
+from memory_os_workers.cli.invocation import exit_code
+from memory_os_workers.cli.status import findings
+
+from workers.running import Home, environment
+
+
+def _main(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> tuple[int, str, str]:
+    """Exit code, stdout, stderr of one command on this home."""
+    monkeypatch.setenv("PYTHONPATH", environment(home.hermes_home)["PYTHONPATH"])
+    code = main(["--home", str(home.hermes_home), *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+class Command:
+    """`memory-os` on one home, in this process."""
+
+    def __init__(self, home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.parts = (home, capsys, monkeypatch)
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        return _main(*self.parts, *arguments)
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        found, out, err = self(*arguments, "--json")
+        assert found == code, (out, err)
+        return json.loads(out)
+
+
+@pytest.fixture
+def command(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """On a new home without a service."""
+    return Command(home, capsys, monkeypatch)
+
+
+@pytest.fixture
+def warm(served: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """On the module's home, whose service is ready."""
+    return Command(served, capsys, monkeypatch)
+
+
+# -- conventions ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ServiceRunning, 3), (BadRequest, 2), (ConfigError, 2), (DocumentError, 2), (ServiceUnavailable, 4),
+        (SocketPathTooLong, 4), (StoreCorrupt, 4), (EmbeddingError, 4), (VectorsError, 4), (HostError, 1),
+    ],
+)  # fmt: skip
+def test_every_kind_of_error_has_its_exit_code(error: type[MemoryOSError], code: int) -> None:
+    assert exit_code(error("x")) == code
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nonsense",), ("status", "--nonsense"), ("recall",), ("facts", "nonsense"), ("ingest", "/no/such/file")]
+)
+def test_wrong_usage_is_2_without_a_traceback(command: Command, arguments: tuple[str, ...]) -> None:
+    code, out, err = command(*arguments)
+    assert code == 2
+    assert "Traceback" not in err and "rror" in err
+    assert out == ""
+
+
+def test_an_error_is_one_line_and_exact_json(command: Command, home: Home) -> None:
+    home.configure("recall:\n  max_tokens: many\n")
+    code, out, err = command("config", "--json")
+    assert code == 2
+    assert err.startswith("error: ") and err.count("\n") == 1
+    found = json.loads(out)
+    assert found["code"] == "config" and "recall.max_tokens" in found["error"]
+    home.configure("")
+
+
+def test_status_imports_neither_the_server_nor_the_engine() -> None:
+    script = (
+        "import sys; from memory_os_workers.cli import main; main(['--home', '/tmp/none', 'status', '--json']);"
+        "heavy = {'aiohttp', 'numpy', 'rich', 'sqlite_utils', 'onnxruntime'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], env=environment(Path("/tmp/none")), check=True, capture_output=True)
+
+
+def test_a_reader_that_goes_away_is_no_error(home: Home) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m memory_os_workers.cli config --json | true"],
+        env=environment(home.hermes_home), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_can_be_loaded_and_has_help() -> None:
+    context = cli.make_context("memory-os", ["status"], resilient_parsing=True)
+    for name in COMMANDS:
+        found = cli.get_command(context, name)
+        assert found is not None and found.help, name
+
+
+# -- without a service ---------------------------------------------------------------------------------------------
+
+
+def test_status_works_without_a_service_and_starts_none(command: Command, home: Home) -> None:
+    code, out, _ = command("status")
+    assert code == 3
+    assert "does not run" in out and "memory-os serve" in out and "Leaves this machine: nothing" in out
+    found = command.json("status", code=3)
+    assert found["running"] is False and found["spool_depth"] == 0
+    assert home.client.health() is None
+
+
+def test_stop_without_a_service_is_3(command: Command) -> None:
+    assert command.json("stop", code=3) == {"stopped": False, "pid": None}
+
+
+def test_serve_detaches_once(command: Command) -> None:
+    assert command.json("serve", "--detach")["ok"]
+    code, _, err = command("serve", "--detach")
+    assert code == 3 and "already runs" in err
+    assert command.json("stop")["stopped"] is True
+
+
+# -- configuration -------------------------------------------------------------------------------------------------
+
+
+def test_config_shows_every_key_with_value_and_origin(command: Command, home: Home) -> None:
+    found = command.json("config")
+    assert found["recall.max_tokens"] == {"value": 1200, "origin": "default"}
+    assert found["service.socket"]["value"] == str(home.settings.socket)
+    assert command.json("config", "set", "recall.max_tokens", "900")["key"] == "recall.max_tokens"
+    assert command.json("config", "get", "recall.max_tokens") == {
+        "key": "recall.max_tokens", "value": 900, "origin": "config.yaml",
+    }  # fmt: skip
+    assert command("config", "get", "recall.max_tokens")[1] == "900\n"
+    assert command("config", "path")[1] == f"{home.settings.config_file}\n"
+
+
+def test_a_wrong_value_changes_nothing(command: Command, home: Home) -> None:
+    assert command("config", "set", "recall.max_tokens", "5")[0] == 2
+    code, _, err = command("config", "get", "recall.max_token")
+    assert code == 2 and "recall.max_tokens" in err
+    assert not home.settings.config_file.exists()
+
+
+# -- with a service ------------------------------------------------------------------------------------------------
+
+
+def test_status_shows_the_service_and_the_layers(warm: Command, served: Home) -> None:
+    code, out, _ = warm("status")
+    assert code in (0, 1)
+    health = served.client.health()
+    assert health is not None and f"pid {health['pid']}" in out
+    for name in ("sessions", "facts", "fabric", "vectors"):
+        assert name in out
+    assert "Leaves this machine: nothing" in out
+    found = warm.json("status", code=code)
+    assert found["running"] is True and found["service"]["ready"] is True
+
+
+def test_findings_name_what_is_degraded() -> None:
+    found = findings(
+        {
+            "layers": {"facts": {"state": "ok"}, "fabric": {"state": "degraded", "detail": "gone", "cure": "mount it"}},
+            "service": {"model_error": "no weights"},
+            "background": {"note": "", "spool": {"failing": True, "last_error": "OSError"}, "spool_depth": 1},
+        }
+    )
+    assert found == ["layer fabric: gone mount it", "recall works by words only: no weights", "spool fails: OSError"]
+
+
+def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) -> None:
+    added = warm.json("facts", "add", "The test relay opens at dawn", "--entity", "test relay", "--tag", "relay")
+    handle = added["id"]
+    assert handle in [one["id"] for one in warm.json("facts", "list")["results"]]
+    assert warm.json("facts", "search", "relay", "dawn")["results"][0]["id"] == handle
+    assert handle in warm("facts", "list")[1]
+    trust = warm.json("facts", "feedback", handle, "helpful")["trust"]
+    assert trust > added["trust"]
+    assert warm.json("facts", "remove", handle)["status"] == "removed"
+    assert handle not in [one["id"] for one in warm.json("facts", "list", code=1)["results"]]
+    assert "removed" in warm("facts", "history", handle)[1]
+    warm.json("facts", "undo", handle)
+    assert handle in [one["id"] for one in warm.json("facts", "list")["results"]]
+    warm.json("facts", "remove", handle)
+
+
+def test_another_user_sees_nothing_of_it(warm: Command) -> None:
+    handle = warm.json("facts", "add", "The vault code is kept by the keeper")["id"]
+    assert warm.json("facts", "search", "vault", "code", "--user", "telegram:7", code=1)["results"] == []
+    code, _, err = warm("facts", "remove", handle, "--user", "telegram:7")
+    assert code == 2 and "no fact" in err
+    warm.json("facts", "remove", handle)
+
+
+def test_holographic_facts_come_over_once(warm: Command, tmp_path: Path) -> None:
+    import sqlite3
+
+    database = tmp_path / "memory_store.db"
+    with sqlite3.connect(database) as db:
+        db.execute(
+            "CREATE TABLE facts(fact_id INTEGER PRIMARY KEY, content TEXT UNIQUE, category TEXT, tags TEXT, trust_score REAL,"
+            " retrieval_count INTEGER, helpful_count INTEGER, created_at TEXT, updated_at TEXT)"
+        )
+        db.execute(
+            "INSERT INTO facts VALUES(1, 'The beacon is repainted each spring', 'general', '', 0.5, 0, 0,"
+            " '2026-01-02 03:04:05', '2026-01-02 03:04:05')"
+        )
+    first = warm.json("facts", "import-holographic", str(database))
+    assert first["added"] == 1
+    again = warm.json("facts", "import-holographic", str(database))
+    assert (again["added"], again["unchanged"]) == (0, 1)
+
+
+def test_a_document_goes_in_and_is_recalled_and_explained(warm: Command, tmp_path: Path) -> None:
+    (tmp_path / "harbour.md").write_text("# Harbour\n\nThe harbour crane lifts forty tonnes on weekdays.\n", "utf-8")
+    (tmp_path / "picture.md").write_bytes(b"\x00\x01\x02\xff" * 500)
+    code, out, _ = warm("ingest", str(tmp_path), "--json")
+    assert code == 1  # one file was skipped
+    assert "picture.md" in out
+    code, out, _ = warm("recall", "how", "much", "does", "the", "harbour", "crane", "lift")
+    assert code == 0 and "forty tonnes" in out
+    found = warm.json("recall", "how much does the harbour crane lift")
+    assert found["outcome"] == "injected"
+
+
+def test_recall_of_nothing_is_1(warm: Command) -> None:
+    found = warm.json("recall", "zxqv wvutsr qqqq", code=1)
+    assert found["context"] == ""
+
+
+def test_explain_of_an_unknown_turn_is_a_clear_error(warm: Command) -> None:
+    code, _, err = warm("explain", "no/such?turn")
+    assert code == 2
+    assert err.count("\n") == 1 and "no/such?turn" in err
+
+
+@pytest.mark.parametrize("verb", [("brief",), ("pending",), ("report",)])
+def test_the_fabric_answers(warm: Command, verb: tuple[str, ...]) -> None:
+    assert isinstance(warm.json("fabric", *verb), dict)
+    assert warm("fabric", *verb)[0] == 0
+
+
+def test_a_fabric_search_without_a_hit_is_1(warm: Command) -> None:
+    assert warm.json("fabric", "search", "zxqv", code=1)["results"] == []
+
+
+def test_forget_wants_one_way_and_proves_it(warm: Command) -> None:
+    assert warm("forget")[0] == 2
+    assert warm("forget", "f:aaaaaaaa", "--all-mine")[0] == 2
+    handle = warm.json("facts", "add", "The ferry bell is cracked")["id"]
+    warm.json("forget", handle, "--yes")
+    assert warm.json("facts", "search", "ferry", "bell", "cracked", code=1)["results"] == []
+
+
+def test_forget_asks_and_no_means_no(warm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = warm.json("facts", "add", "The ferry horn is loud")["id"]
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda *_: "n")
+    assert warm("forget", handle)[0] == 130
+    assert warm.json("facts", "search", "ferry", "horn")["results"]
+    warm.json("forget", handle, "--yes")
+
+
+def test_reindex_keeps_everything_findable(warm: Command) -> None:
+    handle = warm.json("facts", "add", "The lantern burns rapeseed oil")["id"]
+    assert isinstance(warm.json("reindex"), dict)
+    assert handle in [one["id"] for one in warm.json("facts", "search", "lantern", "oil")["results"]]
