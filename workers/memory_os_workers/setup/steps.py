@@ -76,7 +76,8 @@ def _run_step(run: Installation, step: Planned) -> StepResult:
 def _folders(run: Installation) -> str:
     settings = run.settings
     try:
-        for folder in (settings.home, settings.spool_dir, settings.run_dir, settings.logs_dir, settings.backups_dir):
+        ours = (settings.spool_dir, settings.run_dir, settings.logs_dir, settings.backups_dir, settings.models_dir)
+        for folder in (settings.home, *ours):
             folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
             folder.chmod(constants.DIRECTORY_MODE)
     except OSError as error:
