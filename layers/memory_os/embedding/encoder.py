@@ -37,7 +37,8 @@ class OnnxEncoder:
 
     def embed_query(self, text: str) -> F32:
         """The vector a question is searched with, shape (384,)."""
-        return self._run(self._tokens([f"query: {text}"]))[0]
+        vector: F32 = self._run(self._tokens([f"query: {text}"]))[0]
+        return vector
 
     def embed_queries(self, texts: Sequence[str]) -> F32:
         return self._batched([f"query: {text}" for text in texts])

@@ -6,16 +6,19 @@ SentencePiece keeps 250,002 pieces in 55 MB; the same pieces as a Hugging Face t
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from sentencepiece import sentencepiece_model_pb2 as sentencepiece
+# Generated code without type information.
+from sentencepiece import sentencepiece_model_pb2
 
 from memory_os.embedding.weights import Weights
 
 
 def write_tokenizer(weights: Weights, path: Path) -> None:
     """Write `path`. Texts must be NFKC-normalised before they are encoded: the model file itself maps nothing."""
-    model = sentencepiece.ModelProto()
-    kinds = sentencepiece.ModelProto.SentencePiece
+    generated: Any = sentencepiece_model_pb2
+    model = generated.ModelProto()
+    kinds = generated.ModelProto.SentencePiece
     control = (weights.bos, weights.eos, weights.pad)
     for position, (text, score) in enumerate(weights.pieces()):
         kind = kinds.UNKNOWN if position == weights.unknown else kinds.CONTROL if position in control else kinds.NORMAL

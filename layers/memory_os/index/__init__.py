@@ -157,6 +157,27 @@ class Index:
         )
         return {row["id"]: row["pk"] for row in rows}
 
+    def searchable(self, scopes: Sequence[str]) -> int:
+        """How many passages this reader's searches run over."""
+        marks = ",".join("?" * len(scopes))
+        return int(self.store.value(f"SELECT count(*) FROM passages WHERE archived = 0 AND scope IN ({marks})", tuple(scopes)))
+
+    def frequency(self, term: str) -> int:
+        """How many passages have the term in their own words."""
+        return int(
+            self.store.value("SELECT count(*) FROM passages_fts WHERE passages_fts MATCH ?", ("body : " + fts_query([term]),))
+        )
+
+    def vectors_of(self, pks: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        """Stored embeddings by pk, shape (dimension,); passages without one are left out."""
+        marks = ",".join("?" * len(pks))
+        rows = self.store.rows(
+            f"SELECT p.pk, e.vector FROM passages p JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?"
+            f" WHERE p.pk IN ({marks})",
+            (self.fingerprint, *pks),
+        )
+        return {row["pk"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
+
     def count(self, layer: Layer | None = None) -> int:
         where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))
         return int(self.store.value(f"SELECT count(*) FROM passages{where}", values))
@@ -193,6 +214,10 @@ class Index:
     def mark_indexed(self, pks: Sequence[int]) -> None:
         with self.store.write() as db:
             db.executemany("UPDATE passages SET indexed = 1 WHERE pk = ?", [(pk,) for pk in pks])
+
+    def mark_unindexed(self, pks: Sequence[int]) -> None:
+        with self.store.write() as db:
+            db.executemany("UPDATE passages SET indexed = 0 WHERE pk = ?", [(pk,) for pk in pks])
 
     def mark_all_unindexed(self) -> None:
         """The collection was lost or rebuilt: derive it again (embeddings stay, so nothing is encoded twice)."""

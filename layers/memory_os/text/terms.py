@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
-from qdrant_edge import Bm25, Bm25Config, Language, StopwordsSet, TokenizerType
+from memory_os.text.language import function_words
 
 # Han, kana, hangul-free: Korean is written with spaces. Thai, Lao, Burmese and Khmer are not.
 _UNSPACED = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -21,11 +20,6 @@ _PART = re.compile(r"[^\W_]+", re.UNICODE)
 
 # Kana-only bigrams are mostly particles and endings: they find everything and say nothing.
 _HIRAGANA = re.compile(r"^[\u3040-\u309f]+$")
-
-_STOP_LANGUAGES = (
-    Language.English, Language.German, Language.Portuguese, Language.Spanish, Language.French,
-    Language.Italian, Language.Dutch, Language.Russian, Language.Arabic,
-)  # fmt: skip
 
 MAX_QUERY_TERMS = 48
 
@@ -42,7 +36,7 @@ def query_terms(text: str) -> list[str]:
     for run in _UNSPACED_RUN.findall(normalised):
         found.update((gram, None) for gram in _bigrams(run) if not _HIRAGANA.match(gram))
     words = [word.casefold() for word in _WORD.findall(_UNSPACED_RUN.sub(" ", normalised))]
-    stop = _stop_words(tuple(dict.fromkeys(words)))
+    stop = function_words(tuple(dict.fromkeys(words)))
     for word in words:
         parts = _PART.findall(word)
         if len(parts) > 1:  # "redis-port": the phrase, and each half of it
@@ -63,29 +57,3 @@ def _normalised(text: str) -> str:
 
 def _bigrams(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
-
-
-def _stop_words(words: tuple[str, ...]) -> set[str]:
-    """Function words of the language that most of these words belong to, by the engine's own lists.
-
-    One language only: "die" and "was" are articles in one and content in another.
-    """
-    best: set[str] = set()
-    for language in _STOP_LANGUAGES:
-        stopped = {word for word in words if _is_stop_word(word, language)}
-        if len(stopped) > len(best):
-            best = stopped
-    return best
-
-
-@lru_cache(maxsize=20_000)
-def _is_stop_word(word: str, language: Language) -> bool:
-    return not _stopper(language).embed_query(word).indices
-
-
-@lru_cache(maxsize=len(_STOP_LANGUAGES))
-def _stopper(language: Language) -> Bm25:
-    """The engine drops its stop words before hashing, so an empty vector means `word` is one."""
-    return Bm25(
-        Bm25Config(tokenizer=TokenizerType.Word, stopwords=StopwordsSet(languages={language}, custom=set()), language=None)
-    )

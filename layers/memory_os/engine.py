@@ -1,0 +1,279 @@
+"""The library as one thing: opens the store and the layers, and offers what the service calls.
+
+Opening is fast; models come later (`load_models`), and until then recall answers by full text. All methods are
+synchronous and thread-safe.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_os import __version__
+from memory_os.capture import Capture
+from memory_os.config import Settings
+from memory_os.documents import Documents
+from memory_os.documents.schema import documents as documents_migrations
+from memory_os.embedding import FINGERPRINT, load_embedder
+from memory_os.errors import BadRequest, HostError
+from memory_os.fabric import Fabric
+from memory_os.fabric.schema import fabric as fabric_migrations
+from memory_os.facts import Facts
+from memory_os.facts.schema import facts as facts_migrations
+from memory_os.forget import Forget
+from memory_os.ground_truth import BlockState, block_state
+from memory_os.ground_truth_watch import Watch
+from memory_os.housekeeping import Housekeeping
+from memory_os.index import Index
+from memory_os.indexing import Indexing, Progress
+from memory_os.intake import Intake
+from memory_os.memory import Health, State
+from memory_os.recall import Query, Recall, query_of, scope_of
+from memory_os.recall.ledger import scores_of
+from memory_os.recall.selection import Decision
+from memory_os.searching import Searching
+from memory_os.sessions import Sessions
+from memory_os.sessions.schema import sessions as sessions_migrations
+from memory_os.store import Store, open_store
+from memory_os.text import plain_text
+from memory_os.tooling import Arguments, Caller
+from memory_os.workspace import Workspace
+
+Tool = Callable[[Arguments, Caller], dict[str, Any]]
+
+# What is waiting in the spool when a question comes is taken first, if that is quick: the other session has just ended.
+_DRAIN_WAIT_S = 0.05
+_PENDING_LINES = 5
+
+
+class Engine:
+    """All seven layers over one home. Make it with `open`, end it with `close`."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings = settings
+        self.store = store
+        self.index = Index(store, FINGERPRINT)
+        self.indexing = Indexing(store, self.index)
+        self.recaller = Recall(store, self.index, settings.values.recall)
+        self.workspace = Workspace(settings, store, self.index)
+        self.sessions = Sessions(store, self.index, settings)
+        self.facts = Facts(store, self.index, settings)
+        self.fabric = Fabric(store, self.index, settings)
+        self.documents = Documents(store, self.index, settings)
+        self.capture = Capture(store, self.sessions, self.facts, settings)
+        self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
+        self.searching = Searching(store, self.index, self.indexing, self.recaller)
+        self.watch = Watch(store)
+        self.intake = Intake(settings.spool_dir, store, self.capture.take)
+        self.housekeeper = Housekeeping(self)
+        self.ready = False
+        self._connect()
+        self.tools = self._tools()
+
+    @classmethod
+    def open(cls, settings: Settings) -> Engine:
+        """Open memory.db and the layers. Raises StoreError and its leaves."""
+        store = open_store(
+            settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations]
+        )
+        return cls(settings, store)
+
+    def load_models(self) -> None:
+        """Load the embedder and open the collection (about 1 s). Raises EmbeddingError; recall then stays full text."""
+        embedder = load_embedder(self.settings)
+        self.indexing.open(self.settings.vectors_dir, embedder)
+        self.recaller.arms.embed = embedder.embed_query
+        self.recaller.arms.dense = self.indexing.dense
+        self.ready = True
+
+    def close(self) -> None:
+        self.recaller.close()
+        self.indexing.close()
+        self.store.close()
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    def recall(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """What the hook injects for one turn: `{"context", "outcome", "reason", "lines"}`. Raises BadRequest."""
+        query = query_of(payload, self.settings.values.scopes.aliases)
+        if payload.get("dry_run"):
+            return self._explained(query)
+        if self.intake.waiting():
+            self.intake.drain(_DRAIN_WAIT_S)
+        recalled = self.recaller.for_turn(query)
+        return {
+            "context": recalled.context,
+            "outcome": recalled.outcome,
+            "reason": recalled.reason,
+            "tokens": recalled.tokens,
+            "milliseconds": round(recalled.milliseconds, 2),
+            "lines": [{"handle": line.scored.passage.handle, "text": line.text} for line in recalled.lines],
+        }
+
+    def drain_spool(self) -> int:
+        """Take what hooks have written. Returns how many records."""
+        return self.intake.drain()
+
+    def index_pending(self, limit: int) -> int:
+        """Embed and index one small batch. Returns how many passages; 0 when nothing waits."""
+        return self.indexing.work(limit)
+
+    def housekeeping(self, now: float) -> dict[str, Any]:
+        """Everything that is due: history, fabric, trust, tiers, ledger, backup."""
+        return self.housekeeper.run(now)
+
+    def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """An event that needs no answer: a finished tool call, a session's start or end."""
+        scope = scope_of(payload, self.settings.values.scopes.aliases)
+        return {"ok": True, "verdict": self.watch.observe(payload, scope.key)}
+
+    # -- tools and commands ----------------------------------------------------------------------------------------
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], caller: Mapping[str, Any]) -> dict[str, Any]:
+        """Run an agent-facing tool. Raises BadRequest for an unknown name or arguments that don't fit."""
+        tool = self.tools.get(name)
+        if tool is None:
+            raise BadRequest(f"There is no tool {name!r}.", cure=f"Tools: {', '.join(sorted(self.tools))}.")
+        if self.intake.waiting():
+            self.intake.drain(_DRAIN_WAIT_S)
+        return tool(Arguments(name, arguments), self._caller(caller))
+
+    def explain(self, turn: str = "last") -> dict[str, Any]:
+        """Why each line of a turn was there, or was dropped."""
+        return self.recaller.ledger.explain(turn)
+
+    def ingest(self, path: str | Path, progress: Progress | None = None) -> dict[str, Any]:
+        """Ingest a file or folder. The result names every file with its outcome. Raises DocumentError."""
+        return self.documents.ingest(Path(path), progress).as_dict()
+
+    def reindex(self, progress: Progress | None = None) -> dict[str, Any]:
+        """Rebuild the collection from memory.db. Raises VectorsError."""
+        return {"points": self.indexing.rebuild(self.settings.vectors_dir, progress)}
+
+    def import_holographic(self, path: str | Path, caller: Mapping[str, Any]) -> dict[str, Any]:
+        """Take over the facts of the host's holographic provider."""
+        imported = self.facts.import_holographic(Path(path), self._caller(caller).scope)
+        return {name: getattr(imported, name) for name in imported.__slots__}
+
+    def status(self) -> dict[str, Any]:
+        """Every layer's health, all counters, and what waits."""
+        layers = {
+            "1 workspace": self.workspace.health,
+            "2 sessions": self.sessions.health,
+            "3 facts": self.facts.health,
+            "4 fabric": self.fabric.health,
+            "5 vectors": self.indexing.health,
+            "5 documents": self.documents.health,
+            "7 ground truth": self._ground_truth_health,
+        }
+        return {
+            "version": __version__,
+            "ready": self.ready,
+            "layers": {name: _health_dict(health()) for name, health in layers.items()},
+            "counters": {
+                row["name"]: {"value": row["value"], "last_at": row["last_at"], "last_reason": row["last_reason"]}
+                for row in self.store.rows("SELECT * FROM counters ORDER BY name")
+            },
+            "recalls": self._recall_figures(),
+            "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
+            "pending_embeddings": self.index.pending_count(),
+            "passages": self.index.count(),
+            "housekeeping": self.housekeeper.last,
+        }
+
+    # -- wiring ----------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        """What the layers contribute to recall, and what search gives back to them."""
+        self.recaller.in_window = lambda query: self.sessions.sources_of(sorted(query.visible.hashes), query.session_id)
+        self.recaller.in_prompt = self.workspace.in_prompt
+        self.recaller.session_off = self.sessions.is_off
+        self.recaller.first_turn_extras = self._first_turn
+        self.facts.searcher = self.searching.passages
+        self.fabric.searcher = self.searching.passages
+
+    def _tools(self) -> dict[str, Tool]:
+        return {
+            **self.facts.tools(),
+            **self.fabric.tools(),
+            "qdrant_search": self.searching.qdrant_search,
+            "memory_forget": self.forgetting.tool,
+        }
+
+    def _first_turn(self, query: Query) -> Mapping[str, Sequence[str]]:
+        """What a new session starts with: learnings and open questions, and work that waits for an answer."""
+        caller = Caller(scope=query.scope, session_id=query.session_id, turn_id=query.turn_id, now=query.now)
+        pending = [
+            f"- ({self.fabric.handle(card)}) {card.summary}" for card in self.fabric.pending(caller)[:_PENDING_LINES]
+        ]
+        return {"workspace": self.workspace.first_turn_lines(caller), "pending": pending}
+
+    def _explained(self, query: Query) -> dict[str, Any]:
+        """What would be injected, with every candidate's scores; nothing is recorded."""
+        recalled = self.recaller.preview(query)
+        return {
+            "context": recalled.context,
+            "outcome": recalled.outcome,
+            "reason": recalled.reason,
+            "milliseconds": round(recalled.milliseconds, 2),
+            "tokens": recalled.tokens,
+            "candidates": [_candidate(decision) for decision in recalled.selection.decisions],
+            "arms": {name: {"state": arm.state.value, "reason": arm.reason} for name, arm in recalled.arms.items()},
+        }
+
+    def _caller(self, given: Mapping[str, Any]) -> Caller:
+        return Caller(
+            scope=scope_of(given, self.settings.values.scopes.aliases),
+            session_id=plain_text(given.get("session_id")),
+            turn_id=plain_text(given.get("turn_id")),
+            platform=plain_text(given.get("platform")),
+            project=plain_text(given.get("project")),
+            now=time.time(),
+        )
+
+    def _recall_figures(self) -> dict[str, Any]:
+        """Of the last seven days: recalls by outcome, and the percentiles of their time in the service."""
+        since = time.time() - 7 * 86_400
+        outcomes = self.store.rows("SELECT outcome, count(*) AS n FROM recalls WHERE at > ? GROUP BY outcome", (since,))
+        times = sorted(
+            row["milliseconds"]
+            for row in self.store.rows(
+                "SELECT milliseconds FROM recalls WHERE outcome IN ('injected', 'nothing') ORDER BY at DESC LIMIT 1000"
+            )
+        )
+        figures: dict[str, Any] = {row["outcome"]: row["n"] for row in outcomes}
+        if times:
+            figures["p50_ms"] = round(times[len(times) // 2], 1)
+            figures["p95_ms"] = round(times[min(int(len(times) * 0.95), len(times) - 1)], 1)
+        return figures
+
+    def _ground_truth_health(self) -> Health:
+        if self.settings.values.ground_truth.carrier == "section":
+            return Health(State.OK, "the rules stand in a prompt section of the plugin")
+        try:
+            state = block_state(self.settings.soul_file.read_bytes())
+        except FileNotFoundError:
+            state = BlockState.ABSENT
+        except (OSError, HostError) as error:
+            return Health(State.DEGRADED, str(error), "memory-os soul check")
+        if state is BlockState.APPLIED:
+            return Health(State.OK, "the block stands in SOUL.md")
+        return Health(State.DEGRADED, f"the block in SOUL.md is {state.value}", "memory-os soul apply")
+
+
+def _candidate(decision: Decision) -> dict[str, Any]:
+    passage = decision.scored.passage
+    return {
+        "handle": passage.handle,
+        "layer": passage.layer.value,
+        "shown": decision.shown,
+        "reason": decision.reason,
+        "scores": scores_of(decision),
+        "text": passage.text[:200],
+    }
+
+
+def _health_dict(health: Health) -> dict[str, Any]:
+    return {"state": health.state.value, "detail": health.detail, "cure": health.cure, "figures": dict(health.figures)}

@@ -1,0 +1,174 @@
+"""The two searches behind a recall, run side by side: full text, and meaning. Each says how it went."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_os.errors import MemoryOSError
+from memory_os.index import Hit, Index
+from memory_os.memory import State
+from memory_os.recall.query import Query
+
+# Deep enough that what both arms agree on is in both lists.
+ARM_LIMIT = 60
+# Document frequencies move slowly; a question asks for ten of them.
+_FREQUENCY_TTL_S = 300.0
+_FREQUENCIES_MAX = 20_000
+
+F32 = NDArray[np.float32]
+DenseSearch = Callable[[F32, Query, int], list[tuple[str, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an arm went: ok, empty, off (not there yet), degraded(reason)."""
+
+    state: State
+    reason: str = ""
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage some arm found. `cosine` is calibrated (unrelated is near 0); `coverage` is 0..1.
+
+    `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has.
+    """
+
+    pk: int
+    cosine: float
+    bm25: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    candidates: list[Candidate]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    searched: int = 0
+
+
+class Arms:
+    """Runs both arms under one deadline. `dense` is None until models and collection are open."""
+
+    def __init__(self, index: Index, pool: ThreadPoolExecutor) -> None:
+        self._index = index
+        self._pool = pool
+        self._frequencies = _Frequencies(index)
+        self.embed: Callable[[str], F32] | None = None
+        self.dense: DenseSearch | None = None
+        self.dense_off_reason = "the embedding model is still loading"
+
+    def search(self, query: Query, deadline_s: float) -> Found:
+        """Candidates of both arms, joined by passage; each with both scores, whichever arm found it."""
+        started = time.perf_counter()
+        dense_future = self._pool.submit(self._dense_arm, query)
+        hits, lexical = _timed(lambda: self._lexical_arm(query))
+        remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
+        vector, scored, dense = _result(dense_future, remaining)
+        searched = self._index.searchable(query.scope.readable)
+        if vector is None:
+            candidates = self._candidates(query, hits, {}, searched)
+        else:
+            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored), searched)
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
+
+    def _lexical_arm(self, query: Query) -> list[Hit]:
+        return self._index.lexical(
+            list(query.terms), query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now
+        )
+
+    def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
+        started = time.perf_counter()
+        if self.embed is None or self.dense is None:
+            return None, [], Outcome(State.OFF, self.dense_off_reason)
+        try:
+            vector = self.embed(query.text)
+            scored = self.dense(vector, query, ARM_LIMIT)
+        except MemoryOSError as error:
+            return None, [], Outcome(State.DEGRADED, str(error), _since(started))
+        return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
+
+    def _cosines(self, query: Query, vector: F32, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, float]:
+        """Cosine by pk: of what the dense arm found, and of the lexical finds from their stored embeddings."""
+        pks = self._index.visible(
+            [point for point, _ in scored], query.scope.readable, layers=query.layers, now=query.now
+        )
+        cosines = {pks[point]: score for point, score in scored if point in pks}
+        missing = [hit.pk for hit in hits if hit.pk not in cosines]
+        for pk, stored in self._index.vectors_of(missing).items():
+            cosines[pk] = float(stored @ vector)
+        return cosines
+
+    def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float], searched: int) -> list[Candidate]:
+        bm25 = {hit.pk: hit.score for hit in hits}
+        most = self._frequencies.information(query.terms, searched) if bm25 else 1.0
+        return [
+            Candidate(pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0))
+            for pk in sorted(bm25.keys() | cosines.keys())
+        ]
+
+
+class _Frequencies:
+    """How many passages have a term, remembered for a while."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def information(self, terms: tuple[str, ...], passages: int) -> float:
+        """Sum of the terms' inverse document frequencies, as FTS5's bm25() weighs them; a term never seen counts most."""
+        return max(sum(_idf(self._frequency(term), passages) for term in terms), 1e-6)
+
+    def _frequency(self, term: str) -> int:
+        now = time.monotonic()
+        known = self._known.get(term)
+        if known is not None and now - known[1] < _FREQUENCY_TTL_S:
+            return known[0]
+        count = self._index.frequency(term)
+        with self._lock:
+            if len(self._known) >= _FREQUENCIES_MAX:
+                self._known.clear()
+            # A term nobody has said yet may be said in the next turn: only what was found is remembered.
+            if count:
+                self._known[term] = (count, now)
+        return count
+
+
+def _idf(count: int, passages: int) -> float:
+    total = max(passages, count, 1)
+    return max(math.log((total - count + 0.5) / (count + 0.5)), 1e-6)
+
+
+def _timed(search: Callable[[], list[Hit]]) -> tuple[list[Hit], Outcome]:
+    started = time.perf_counter()
+    try:
+        hits = search()
+    except sqlite3.Error as error:
+        return [], Outcome(State.DEGRADED, f"full text failed: {error}", _since(started))
+    return hits, Outcome(State.OK if hits else State.EMPTY, milliseconds=_since(started))
+
+
+def _result(
+    future: Future[tuple[F32 | None, list[tuple[str, float]], Outcome]], timeout_s: float
+) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
+    try:
+        return future.result(timeout=timeout_s)
+    except FutureTimeout:
+        future.cancel()
+        return None, [], Outcome(State.DEGRADED, "search by meaning passed the deadline", timeout_s * 1e3)
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1e3

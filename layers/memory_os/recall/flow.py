@@ -1,0 +1,145 @@
+"""The recall flow: gate, both arms, relevance, selection, block, record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from memory_os.config import RecallSettings
+from memory_os.index import Index
+from memory_os.memory import Passage, State
+from memory_os.recall.arms import Arms, Candidate, Found, Outcome
+from memory_os.recall.ledger import Ledger, Record
+from memory_os.recall.query import Query
+from memory_os.recall.relevance import Scored, prior, probability, rank_score
+from memory_os.recall.rendering import render_block, render_line
+from memory_os.recall.selection import Limits, Line, Selection, budget_of, select
+from memory_os.store import Store
+from memory_os.text import token_estimate
+from memory_os.text.language import differ, language_of
+from memory_os.text.smalltalk import is_small_talk
+
+# Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
+_ARMS_DEADLINE_S = 0.22
+_SILENT_PLATFORMS = frozenset({"cron", "subagent", "curator"})
+# Tokens of the fence, the preamble and the labels.
+_FRAME_TOKENS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A recall's answer. `outcome`: injected · nothing · skipped · off · degraded (an arm was missing)."""
+
+    context: str
+    outcome: str
+    reason: str = ""
+    lines: list[Line] = field(default_factory=list)
+    selection: Selection = field(default_factory=lambda: Selection([], []))
+    arms: dict[str, Outcome] = field(default_factory=dict)
+    milliseconds: float = 0.0
+    tokens: int = 0
+
+
+class Recall:
+    """Recall over all layers. The callables are what the layers contribute; the engine sets them."""
+
+    def __init__(self, store: Store, index: Index, settings: RecallSettings) -> None:
+        self._pool = ThreadPoolExecutor(4, "recall-arm")
+        self.arms = Arms(index, self._pool)
+        self.ledger = Ledger(store, index)
+        self._index = index
+        self._settings = settings
+        self.in_window: Callable[[Query], Collection[str]] = lambda _: ()
+        self.in_prompt: Callable[[str], bool] = lambda _: False
+        self.session_off: Callable[[str], bool] = lambda _: False
+        self.first_turn_extras: Callable[[Query], Mapping[str, Sequence[str]]] = lambda _: {}
+
+    def for_turn(self, query: Query) -> Recalled:
+        """What a turn gets, recorded in the ledger."""
+        recalled = self.preview(query)
+        self.ledger.write(
+            Record(
+                query, recalled.outcome, recalled.reason, recalled.milliseconds, recalled.tokens, recalled.arms,
+                recalled.selection.decisions,
+            )
+        )  # fmt: skip
+        return recalled
+
+    def preview(self, query: Query) -> Recalled:
+        """The same, unrecorded."""
+        started = time.perf_counter()
+        outcome, reason = self._gate(query)
+        recalled = Recalled("", outcome, reason) if outcome else self._run(query)
+        return replace(recalled, milliseconds=(time.perf_counter() - started) * 1e3)
+
+    def ranked(self, query: Query, deadline_s: float = _ARMS_DEADLINE_S) -> tuple[list[Scored], Found]:
+        """All candidates by rank, best first, with their probabilities: what tools, `memory-os recall` and turns share."""
+        found = self.arms.search(query, deadline_s)
+        passages = self._index.passages([candidate.pk for candidate in found.candidates])
+        best = max((candidate.bm25 for candidate in found.candidates), default=0.0)
+        scored = [
+            self._score(candidate, passages[candidate.pk], query, found.searched, best)
+            for candidate in found.candidates
+            if candidate.pk in passages
+        ]
+        return sorted(scored, key=lambda one: (-one.rank, one.passage.id)), found
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+        self.ledger.close()
+
+    def _gate(self, query: Query) -> tuple[str, str]:
+        """("", "") when recall should run, else the outcome and why."""
+        if not self._settings.enabled:
+            return "off", "recall.enabled is false"
+        if query.session_id in self._settings.off_sessions or self.session_off(query.session_id):
+            return "off", "switched off for this session"
+        if query.platform in _SILENT_PLATFORMS:
+            return "skipped", f"platform {query.platform}"
+        if not query.text:
+            return "skipped", "no text"
+        if is_small_talk(query.text):
+            return "skipped", "small talk"
+        return "", ""
+
+    def _run(self, query: Query) -> Recalled:
+        ranked, found = self.ranked(query)
+        extras = self.first_turn_extras(query) if query.first_turn else {}
+        taken = _FRAME_TOKENS + sum(budget_of(text) for texts in extras.values() for text in texts)
+        limits = Limits(self._settings.min_probability, self._settings.max_lines, self._settings.max_tokens - taken)
+        selection = select(
+            ranked,
+            query,
+            limits,
+            in_window=self.in_window(query),
+            in_prompt=self.in_prompt,
+            cost=lambda line: budget_of(render_line(line)),
+        )
+        context = render_block(selection.lines, extras)
+        faults = [
+            f"{name}: {arm.reason}" for name, arm in found.outcomes.items() if arm.state in (State.DEGRADED, State.OFF)
+        ]
+        outcome = "degraded" if faults else "injected" if context else "nothing"
+        return Recalled(
+            context,
+            outcome,
+            "; ".join(faults),
+            selection.lines,
+            selection,
+            found.outcomes,
+            0.0,
+            token_estimate(context),
+        )
+
+    def _score(self, candidate: Candidate, passage: Passage, query: Query, searched: int, best: float) -> Scored:
+        factor = prior(passage, query.now)
+        cross = candidate.cosine > 0 and differ(query.language, language_of(passage.text))
+        return Scored(
+            candidate=candidate,
+            passage=passage,
+            probability=probability(candidate, searched, cross_language=cross),
+            rank=rank_score(candidate, best) * factor,
+            prior=factor,
+        )

@@ -1,0 +1,151 @@
+"""The record of every recall: what was asked for whom, each candidate with its scores, and why it was shown or not.
+
+Written behind the answer, by one thread, so that a turn doesn't wait for it. `explain` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from memory_os.errors import BadRequest
+from memory_os.index import Index, passage_of
+from memory_os.recall.arms import Outcome
+from memory_os.recall.query import Query
+from memory_os.recall.selection import Decision
+from memory_os.store import Store
+
+# Dropped candidates kept for `explain`; the sixtieth best says nothing about a turn.
+_DROPPED_KEPT = 12
+# The ledger is a diagnosis, not an archive.
+LEDGER_DAYS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    query: Query
+    outcome: str
+    reason: str
+    milliseconds: float
+    tokens: int
+    arms: dict[str, Outcome]
+    decisions: Sequence[Decision]
+
+
+class Ledger:
+    def __init__(self, store: Store, index: Index) -> None:
+        self._store = store
+        self._index = index
+        self._writer = ThreadPoolExecutor(1, "ledger")
+
+    def write(self, record: Record) -> None:
+        """Queue the record; a failure to write it is counted and breaks nothing."""
+        self._writer.submit(self._write, record)
+
+    def settle(self) -> None:
+        """Wait until everything queued so far is written."""
+        self._writer.submit(lambda: None).result()
+
+    def close(self) -> None:
+        self._writer.shutdown(wait=True)
+
+    def explain(self, turn: str) -> dict[str, Any]:
+        """One turn's record with its lines, best first. `turn` is an id or `last`. Raises BadRequest when unknown."""
+        self.settle()
+        if turn == "last":
+            row = self._store.row("SELECT * FROM recalls ORDER BY at DESC, rowid DESC LIMIT 1")
+        else:
+            row = self._store.row("SELECT * FROM recalls WHERE turn_id = ?", (turn,))
+        if row is None:
+            raise BadRequest(
+                f"No recall of turn {turn!r} is on record." if turn != "last" else "No recall is on record yet.",
+                cure="`memory-os status` shows whether the plugin reaches the service.",
+            )
+        lines = self._store.rows(
+            "SELECT * FROM recall_lines WHERE turn_id = ? ORDER BY shown DESC, rank", (row["turn_id"],)
+        )
+        return {
+            **{key: row[key] for key in ("turn_id", "session_id", "scope", "platform", "at", "outcome", "reason")},
+            "milliseconds": round(row["milliseconds"], 1),
+            "tokens": row["tokens"],
+            "arms": json.loads(row["arms"]),
+            "lines": [self._line(line) for line in lines],
+        }
+
+    def forget(self, passage_ids: Sequence[str]) -> int:
+        """Remove every trace of these passages. Returns how many lines went."""
+        self.settle()
+        with self._store.write() as db:
+            return sum(
+                db.execute("DELETE FROM recall_lines WHERE passage_id = ?", (one,)).rowcount for one in passage_ids
+            )
+
+    def rotate(self, now: float) -> int:
+        """Drop records older than 90 days. Returns how many."""
+        with self._store.write() as db:
+            db.execute("DELETE FROM tool_calls WHERE at < ?", (now - LEDGER_DAYS * 86_400,))
+            return db.execute("DELETE FROM recalls WHERE at < ?", (now - LEDGER_DAYS * 86_400,)).rowcount
+
+    def _line(self, line: sqlite3.Row) -> dict[str, Any]:
+        row = self._store.row("SELECT * FROM passages WHERE id = ?", (line["passage_id"],))
+        passage = None if row is None else passage_of(row)
+        return {
+            "handle": passage.handle if passage else "",
+            "layer": passage.layer.value if passage else "",
+            "text": passage.text[:200] if passage else "(no longer there)",
+            "shown": bool(line["shown"]),
+            "reason": line["reason"],
+            "scores": json.loads(line["scores"]),
+        }
+
+    def _write(self, record: Record) -> None:
+        try:
+            self._insert(record)
+        except sqlite3.Error as error:
+            try:
+                self._store.count("ledger_failed", reason=str(error))
+            except sqlite3.Error:
+                # The disk is full or the file is gone: the same fault is reported by whoever writes next.
+                return
+
+    def _insert(self, record: Record) -> None:
+        query = record.query
+        turn_id = query.turn_id or f"{query.session_id}:{time.time_ns()}"
+        arms = {
+            name: {"state": arm.state.value, "reason": arm.reason, "milliseconds": round(arm.milliseconds, 1)}
+            for name, arm in record.arms.items()
+        }
+        shown = [decision for decision in record.decisions if decision.shown]
+        dropped = [decision for decision in record.decisions if not decision.shown][:_DROPPED_KEPT]
+        with self._store.write() as db:
+            db.execute("DELETE FROM recalls WHERE turn_id = ?", (turn_id,))
+            db.execute(
+                "INSERT INTO recalls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (turn_id, query.session_id, query.scope.key, query.platform, query.now, record.outcome, record.reason,
+                 record.milliseconds, record.tokens, json.dumps(arms)),
+            )  # fmt: skip
+            db.executemany(
+                "INSERT OR REPLACE INTO recall_lines VALUES(?, ?, ?, ?, ?, ?)",
+                [
+                    (turn_id, rank, one.scored.passage.id, int(one.shown), one.reason, json.dumps(scores_of(one)))
+                    for rank, one in enumerate([*shown, *dropped])
+                ],
+            )
+            self._index.used(decision.scored.passage.id for decision in shown)
+
+
+def scores_of(decision: Decision) -> dict[str, float]:
+    scored = decision.scored
+    return {
+        "probability": round(scored.probability, 3),
+        "rank": round(scored.rank, 3),
+        "prior": round(scored.prior, 3),
+        "cosine": round(scored.candidate.cosine, 3),
+        "bm25": round(scored.candidate.bm25, 2),
+        "coverage": round(scored.candidate.coverage, 3),
+    }

@@ -1,0 +1,127 @@
+"""One recall's question: who asks, what, and what they can already see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_os.errors import BadRequest
+from memory_os.memory import Layer, Scope
+from memory_os.text import plain_text, query_terms
+from memory_os.text.fence import strip_fence
+from memory_os.text.language import language_of
+
+# The encoder reads some 500 tokens. Of a long message (a pasted log) the question is at one of the ends.
+_HEAD_CHARS = 1200
+_TAIL_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What already stands in the window: hashes of its messages, handles of lines injected before, the last exchange."""
+
+    hashes: frozenset[str] = frozenset()
+    handles: frozenset[str] = frozenset()
+    previous_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with all that the arms need. `layers` empty means all."""
+
+    text: str
+    scope: Scope
+    turn_id: str = ""
+    session_id: str = ""
+    platform: str = ""
+    first_turn: bool = False
+    visible: Visible = field(default_factory=Visible)
+    layers: tuple[Layer, ...] = ()
+    now: float = 0.0
+    terms: tuple[str, ...] = ()
+    language: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        scope: Scope,
+        *,
+        now: float,
+        turn_id: str = "",
+        session_id: str = "",
+        platform: str = "",
+        first_turn: bool = False,
+        visible: Visible | None = None,
+        layers: Sequence[Layer] = (),
+    ) -> Query:
+        """Strip our own fence, cut a pasted megabyte to its ends, find terms and language."""
+        clean = _ends(strip_fence(text).strip())
+        return cls(
+            text=clean,
+            scope=scope,
+            turn_id=turn_id,
+            session_id=session_id,
+            platform=platform,
+            first_turn=first_turn,
+            visible=visible or Visible(),
+            layers=tuple(layers),
+            now=now,
+            terms=tuple(query_terms(clean)),
+            language=language_of(clean),
+        )
+
+
+def query_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Query:
+    """The query of a hook's request body. Raises BadRequest for a body of another shape."""
+    visible = payload.get("visible") or {}
+    if not isinstance(visible, Mapping):
+        raise BadRequest("recall: `visible` must be an object.")
+    at = payload.get("at")
+    return Query.of(
+        plain_text(payload.get("user_message")),
+        scope_of(payload, aliases),
+        now=time.time() if not isinstance(at, (int, float)) or isinstance(at, bool) else max(float(at), time.time()),
+        turn_id=_text(payload, "turn_id"),
+        session_id=_text(payload, "session_id"),
+        platform=_text(payload, "platform"),
+        first_turn=bool(payload.get("first_turn")),
+        layers=layers_of(_strings(payload.get("layers"))),
+        visible=Visible(
+            hashes=frozenset(_strings(visible.get("hashes"))),
+            handles=frozenset(_strings(visible.get("handles"))),
+            previous_user=plain_text(visible.get("previous_user")),
+        ),
+    )
+
+
+def layers_of(names: Sequence[str]) -> tuple[Layer, ...]:
+    """Layers by name; `documents` and `qdrant` mean the documents. Raises BadRequest for another."""
+    known = {layer.value: layer for layer in Layer} | {"documents": Layer.VECTORS, "qdrant": Layer.VECTORS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadRequest(f"There is no layer {unknown[0]!r}.", cure=f"Use some of {', '.join(sorted(known))}.")
+    return tuple(dict.fromkeys(known[name] for name in names))
+
+
+def scope_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Scope:
+    """The asking person's scope. `aliases` joins the senders that are one person."""
+    user = _text(payload, "user") or "local"
+    return Scope(user=aliases.get(user, user), profile=_text(payload, "profile") or "default")
+
+
+def _ends(text: str) -> str:
+    if len(text) <= _HEAD_CHARS + _TAIL_CHARS:
+        return text
+    return f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _strings(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

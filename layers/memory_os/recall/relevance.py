@@ -1,0 +1,71 @@
+"""Whether a candidate has to do with the question at all, and where it stands among the others. Pure policy.
+
+Relevance is a probability from a logistic model of the two arms' calibrated scores and of how many passages were
+searched: the best of 10,000 unrelated passages looks better than the best of ten (extreme values grow with
+sqrt(2 ln n)). Fitted on dialogue turns and paragraphs: questions asked of their own conversation against the same
+questions asked of another one of the same kind, 8 to 2,300 passages: area under the curve .988; at the default
+threshold of 0.8, 87 % of the questions with an answer pass and 2 % of those without (0.5 % where the subject differs).
+Between languages words say little, and the cosine of a true pair is lower; that case has its own line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from memory_os.memory import Passage
+from memory_os.recall.arms import Candidate
+
+_COSINE = 30.9
+_COVERAGE = 6.5
+_SIZE = -2.3
+_BIAS = -4.9
+# Fitted on questions in Chinese, Arabic and German about English text: half the cosine at which one language passes.
+_CROSS_COSINE = 31.0
+_CROSS_BIAS = 1.4 + 2.3 * 3.62 - 31.0 * 0.25
+# Below this many passages the size term would let anything through.
+_SMALLEST = 8
+
+# Fusion: the share of the best BM25 in this question's list, weighed against the cosine (measured: any@10 82).
+_BM25_WEIGHT = 0.35
+
+# All priors together stay within a quarter: they order what has evidence, they never make it.
+_TRUST_SPAN = 0.10
+_RECENCY_SPAN = 0.08
+_IMPORTANCE_SPAN = 0.07
+_RECENCY_HALF_LIFE_DAYS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with its passage, the probability that it is relevant, and its rank score (higher is better)."""
+
+    candidate: Candidate
+    passage: Passage
+    probability: float
+    rank: float
+    prior: float
+
+
+def probability(candidate: Candidate, searched: int, *, cross_language: bool) -> float:
+    """Probability that the passage answers the question, 0..1."""
+    size = math.sqrt(2 * math.log(max(searched, _SMALLEST)))
+    score = _COSINE * candidate.cosine + _COVERAGE * candidate.coverage + _SIZE * size + _BIAS
+    if cross_language:
+        score = max(score, _CROSS_COSINE * candidate.cosine + _SIZE * size + _CROSS_BIAS)
+    return 1 / (1 + math.exp(-max(min(score, 40.0), -40.0)))
+
+
+def rank_score(candidate: Candidate, best_bm25: float) -> float:
+    """Cosine plus the share of the question's best BM25."""
+    lexical = candidate.bm25 / best_bm25 if best_bm25 > 0 else 0.0
+    return candidate.cosine + _BM25_WEIGHT * lexical
+
+
+def prior(passage: Passage, now: float) -> float:
+    """A factor within 1 ± 0.25 from trust (mean .5 is neutral), age and importance (.5 is neutral)."""
+    trust = 0.0 if passage.trust is None else (passage.trust - 0.5) * 2 * _TRUST_SPAN
+    age_days = max(now - passage.created_at, 0.0) / 86_400
+    recency = (2 * math.exp2(-age_days / _RECENCY_HALF_LIFE_DAYS) - 1) * _RECENCY_SPAN
+    importance = (min(max(passage.importance, 0.0), 1.0) - 0.5) * 2 * _IMPORTANCE_SPAN
+    return 1 + trust + recency + importance

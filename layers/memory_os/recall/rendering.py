@@ -1,0 +1,65 @@
+"""The block as the model reads it: grouped by label, each line dated, attributed and quoted, modest about itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from memory_os.constants import FENCE_CLOSE, FENCE_OPEN
+from memory_os.memory import Author, Layer, Passage
+from memory_os.recall.selection import Line
+
+# The order of the groups, and the label each layer is shown under.
+LABELS = {
+    Layer.FACTS: "facts",
+    Layer.FABRIC: "fabric",
+    Layer.SESSIONS: "sessions",
+    Layer.WIKI: "qdrant",
+    Layer.VECTORS: "qdrant",
+    Layer.WORKSPACE: "workspace",
+}
+_ORDER = ("facts", "fabric", "sessions", "qdrant", "workspace", "pending")
+PREAMBLE = "Recalled by memory-os; quoted records of earlier conversations and notes."
+
+_SAID = {Author.USER: "user said", Author.AGENT: "agent answered"}
+_NOTED = {Author.USER: "user noted", Author.AGENT: "agent noted", Author.DERIVED: "derived"}
+
+
+def render_line(line: Line) -> str:
+    """`- (f:abcdefgh) 2026-11-02, agent noted, trust 0.62: "…"`."""
+    passage = line.scored.passage
+    parts = [day_of(passage.created_at), _attribution(passage)]
+    if passage.trust is not None:
+        parts.append(f"trust {passage.trust:.2f}")
+    if line.conflicts:
+        parts.append(f"differs from {', '.join(line.conflicts)}")
+    return f'- ({passage.handle}) {", ".join(parts)}: "{line.text}"'
+
+
+def render_block(lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | None = None) -> str:
+    """The fenced block, or "" when there is nothing to show. `extras` are ready lines by label (first turn)."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        groups.setdefault(LABELS[line.scored.passage.layer], []).append(render_line(line))
+    for label, texts in (extras or {}).items():
+        groups.setdefault(label, []).extend(texts)
+    shown = [label for label in _ORDER if groups.get(label)]
+    if not shown:
+        return ""
+    body = "\n".join(f"[{label}]\n" + "\n".join(groups[label]) for label in shown)
+    return f"{FENCE_OPEN}\n{PREAMBLE}\n{body}\n{FENCE_CLOSE}"
+
+
+def day_of(seconds: float) -> str:
+    """The UTC day, ISO 8601."""
+    return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, 0.0)))
+
+
+def _attribution(passage: Passage) -> str:
+    if passage.layer is Layer.SESSIONS:
+        return _SAID.get(passage.author, "said")
+    if passage.layer in (Layer.VECTORS, Layer.WIKI):
+        return f"from {passage.title or passage.source.removeprefix('document:')}"
+    if passage.layer is Layer.FABRIC:
+        return f"{passage.kind or 'note'}{f' ({passage.title})' if passage.title and passage.title != passage.text else ''}"
+    return _NOTED.get(passage.author, "noted")

@@ -1,0 +1,229 @@
+"""Which of the scored candidates become lines: not what stands in the window, nothing twice, within the budget. Pure policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from memory_os.facts.likeness import may_conflict, near_equal, overlap
+from memory_os.memory import Author, Layer, Passage
+from memory_os.recall.query import Query
+from memory_os.recall.relevance import Scored
+from memory_os.text import query_terms, token_estimate
+
+# Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
+_FOLLOWER_PROBABILITY = 0.25
+_FOLLOWER_RANK_SHARE = 0.55
+
+# The first lines carry a whole passage, later ones the part around the question's words.
+_FULL_LINES = 4
+_FULL_CHARS = 1000
+_SHORT_CHARS = 480
+
+# A layer that says the same thing better comes first: a fact before the turn it came from, a turn before a document.
+_PRECEDENCE = {Layer.FACTS: 0, Layer.FABRIC: 1, Layer.WORKSPACE: 2, Layer.SESSIONS: 3, Layer.WIKI: 4, Layer.VECTORS: 5}
+
+# A fact and the turn it came from: nearly all words of the shorter, and the same numbers.
+_RETOLD_LENGTH = 1.8
+_RETOLD_SHARE = 0.8
+_NUMBER = re.compile(r"\d+")
+
+_QUESTION_END = re.compile(r"[?？؟]\s*$")
+_SAME_QUESTION = 0.6
+_QUESTION_MAX_CHARS = 240
+_FENCE_TAG = "memory-context>"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the block. `conflicts` are handles of other lines that say otherwise."""
+
+    scored: Scored
+    text: str
+    conflicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a candidate, for `explain`: shown, or dropped with the reason."""
+
+    scored: Scored
+    shown: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    lines: list[Line]
+    decisions: list[Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    probability: float
+    lines: int
+    tokens: int
+
+
+def select(
+    ranked: Sequence[Scored],
+    query: Query,
+    limits: Limits,
+    *,
+    in_window: Collection[str],
+    in_prompt: Callable[[str], bool],
+    cost: Callable[[Line], int],
+) -> Selection:
+    """Lines in rank order. No candidate reaches the probability: no lines at all.
+
+    `in_window` are sources (messages) the model can still see; `in_prompt` says whether a text stands in the frozen
+    system prompt; `cost` gives the tokens of a rendered line.
+    """
+    decisions: list[Decision] = []
+    open_candidates: list[Scored] = []
+    for scored in ranked:
+        reason = _unwanted(scored, query, in_window, in_prompt)
+        if reason:
+            decisions.append(Decision(scored, False, reason))
+        else:
+            open_candidates.append(scored)
+    best = max((scored.probability for scored in open_candidates), default=0.0)
+    if best < limits.probability:
+        decisions += [Decision(scored, False, "below the gate") for scored in open_candidates]
+        return Selection([], decisions)
+    lines = _fill(_gated(open_candidates, limits, decisions), query, limits, cost, decisions)
+    return Selection(_with_conflicts(lines), decisions)
+
+
+def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
+    """At most `longest` characters of `text`, around the first of the question's words, cut at white space."""
+    text = text.strip()
+    if len(text) <= longest:
+        return text
+    folded = text.casefold()
+    found = [at for at in (folded.find(term) for term in terms) if at >= 0]
+    start = max(min(found, default=0) - longest // 4, 0)
+    start = 0 if start + longest >= len(text) and start < longest // 4 else min(start, len(text) - longest)
+    end = start + longest
+    if start:
+        start = _next_space(text, start)
+    if end < len(text):
+        end = text.rfind(" ", start + longest // 2, end) if " " in text[start + longest // 2 : end] else end
+    return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
+
+
+def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_prompt: Callable[[str], bool]) -> str:
+    passage = scored.passage
+    if passage.handle in query.visible.handles:
+        return "still in the window from an earlier turn"
+    if passage.source in in_window:
+        return "its message is in the window"
+    if passage.layer in (Layer.FACTS, Layer.WORKSPACE) and in_prompt(passage.text):
+        return "stands in the system prompt"
+    if passage.flagged:
+        return f"flagged: {passage.flagged}"
+    if _FENCE_TAG in passage.text.lower():
+        return "carries a fence of ours"
+    if passage.layer is Layer.SESSIONS and passage.author is Author.USER and _asks_the_same(passage.text, query):
+        return "asks the same question"
+    return ""
+
+
+def _asks_the_same(text: str, query: Query) -> bool:
+    """An earlier question is no answer to itself."""
+    if len(text) > _QUESTION_MAX_CHARS:
+        return False
+    if overlap(text, query.text) >= 0.95:
+        return True
+    if not _QUESTION_END.search(text):
+        return False
+    asked, now = set(query_terms(text)), set(query.terms)
+    return bool(asked) and len(asked & now) >= _SAME_QUESTION * len(asked)
+
+
+def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) -> list[Scored]:
+    """Those at the gate, and behind them those near enough in rank and probability."""
+    at_gate = [scored for scored in candidates if scored.probability >= limits.probability]
+    top = max(scored.rank for scored in at_gate)
+    kept = []
+    for scored in candidates:
+        if scored.probability >= limits.probability or (
+            scored.probability >= _FOLLOWER_PROBABILITY and scored.rank >= _FOLLOWER_RANK_SHARE * top
+        ):
+            kept.append(scored)
+        else:
+            decisions.append(Decision(scored, False, "below the gate"))
+    return kept
+
+
+def _fill(
+    candidates: list[Scored], query: Query, limits: Limits, cost: Callable[[Line], int], decisions: list[Decision]
+) -> list[Line]:
+    lines: list[Line] = []
+    spent = 0
+    for scored in _without_twins(candidates, decisions):
+        line = _line(scored, query, len(lines))
+        price = cost(line)
+        if len(lines) >= limits.lines or spent + price > limits.tokens:
+            decisions.append(Decision(scored, False, "over the budget"))
+            continue
+        spent += price
+        lines.append(line)
+        decisions.append(Decision(scored, True, "shown"))
+    return lines
+
+
+def _without_twins(candidates: list[Scored], decisions: list[Decision]) -> list[Scored]:
+    """One of those that say the same, from the layer that says it best, at the place of the first."""
+    kept: list[Scored] = []
+    for scored in candidates:
+        at = next((i for i, other in enumerate(kept) if _same_thing(other.passage, scored.passage)), None)
+        if at is None:
+            kept.append(scored)
+            continue
+        better, worse = sorted((kept[at], scored), key=lambda one: _PRECEDENCE[one.passage.layer])
+        kept[at] = better
+        decisions.append(Decision(worse, False, f"says the same as {better.passage.handle}"))
+    return kept
+
+
+def _line(scored: Scored, query: Query, position: int) -> Line:
+    longest = _FULL_CHARS if position < _FULL_LINES else _SHORT_CHARS
+    return Line(scored, excerpt(scored.passage.text, query.terms, longest))
+
+
+def _same_thing(first: Passage, second: Passage) -> bool:
+    """The same words, a restatement, or one layer's short record of what another has in hardly more words."""
+    if first.content_hash == second.content_hash:
+        return True
+    shorter, longer = sorted((first.text, second.text), key=len)
+    if len(longer) > _RETOLD_LENGTH * len(shorter):
+        return False
+    if first.layer is not second.layer and _NUMBER.findall(shorter) == _NUMBER.findall(longer):
+        told = set(query_terms(shorter))
+        if told and len(told & set(query_terms(longer))) >= _RETOLD_SHARE * len(told):
+            return True
+    return near_equal(first.text, second.text)
+
+
+def _with_conflicts(lines: list[Line]) -> list[Line]:
+    """Facts that may contradict one another are both shown, each naming the other."""
+    facts = [line for line in lines if line.scored.passage.layer is Layer.FACTS]
+    marked: dict[str, list[str]] = {}
+    for i, first in enumerate(facts):
+        for second in facts[i + 1 :]:
+            if may_conflict(first.scored.passage.text, second.scored.passage.text):
+                marked.setdefault(first.scored.passage.id, []).append(second.scored.passage.handle)
+                marked.setdefault(second.scored.passage.id, []).append(first.scored.passage.handle)
+    return [Line(line.scored, line.text, tuple(marked.get(line.scored.passage.id, ()))) for line in lines]
+
+
+def _next_space(text: str, at: int) -> int:
+    space = text.find(" ", at, at + 40)
+    return at if space < 0 else space + 1
+
+
+def budget_of(text: str) -> int:
+    """Tokens of a rendered line with its newline."""
+    return token_estimate(text) + 1

@@ -1,0 +1,88 @@
+"""Search on request: what the tools and `memory-os recall` share with a turn's recall, and the tool `qdrant_search`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory_os.errors import VectorsError
+from memory_os.index import Index
+from memory_os.indexing import Indexing
+from memory_os.memory import Layer, Passage
+from memory_os.recall import Query, Recall
+from memory_os.recall.query import layers_of
+from memory_os.recall.rendering import day_of
+from memory_os.store import Store
+from memory_os.tooling import Arguments, Caller, page
+
+# Somebody asked for it: a hit may be weaker than what a turn is given unasked, but not unrelated.
+_LEAST_PROBABILITY = 0.1
+# A tool call may take longer than a hook.
+_DEADLINE_S = 3.0
+_DOCUMENT_LAYERS = (Layer.VECTORS, Layer.WIKI)
+_DEPTH = 60
+
+
+class Searching:
+    def __init__(self, store: Store, index: Index, indexing: Indexing, recall: Recall) -> None:
+        self._store = store
+        self._index = index
+        self._indexing = indexing
+        self._recall = recall
+
+    def passages(self, text: str, caller: Caller, layers: Sequence[Layer], limit: int) -> list[Passage]:
+        """What the layers' own search tools use: by words and by meaning, best first, unrelated left out."""
+        query = Query.of(text, caller.scope, now=caller.now, session_id=caller.session_id, layers=layers)
+        ranked, _ = self._recall.ranked(query, _DEADLINE_S)
+        related = [one for one in ranked if one.probability >= _LEAST_PROBABILITY or one.candidate.coverage >= 0.5]
+        return [one.passage for one in related[:limit]]
+
+    def qdrant_search(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Hybrid search in the collection. `layers` widens it beyond documents; `mode` says which arms really ran."""
+        text = arguments.text("query", required=True)
+        limit = arguments.integer("limit", 5, low=1, high=50)
+        layers = layers_of(arguments.strings("layers")) or _DOCUMENT_LAYERS
+        query = Query.of(text, caller.scope, now=caller.now, layers=layers)
+        ids, mode, reason = self._ids(query)
+        pks = self._index.visible(ids, query.scope.readable, layers=layers, now=caller.now)
+        found = self._index.passages(list(pks.values()))
+        passages = [found[pks[one]] for one in ids if one in pks][:limit]
+        self._index.used(passage.id for passage in passages)
+        result = page([_item(passage) for passage in passages], arguments)
+        result["mode"] = mode
+        if reason:
+            result["degraded"] = reason
+        return result
+
+    def _ids(self, query: Query) -> tuple[list[str], str, str]:
+        """Point ids best first, the mode, and why it is less than hybrid. Only a failure falls through to full text."""
+        collection, embedder = self._indexing.collection, self._indexing.embedder
+        if collection is not None and embedder is not None:
+            try:
+                searched = collection.search(
+                    embedder.embed_query(query.text), query.text, query.scope.readable, query.layers, _DEPTH
+                )
+                return [point for point, _ in searched.hits], searched.mode, searched.degraded_reason
+            except VectorsError as error:
+                reason = str(error)
+                self._store.count("search_degraded", reason=reason)
+        else:
+            reason = str(self._indexing.fault or "the embedding model is still loading")
+        hits = self._index.lexical(
+            list(query.terms), query.scope.readable, layers=query.layers, limit=_DEPTH, now=query.now
+        )
+        return [hit.id for hit in hits], "lexical", reason
+
+
+def _item(passage: Passage) -> dict[str, Any]:
+    item = {
+        "id": passage.handle,
+        "date": day_of(passage.created_at),
+        "layer": passage.layer.value,
+        "source": passage.source.partition(":")[2] if passage.layer in _DOCUMENT_LAYERS else "",
+        "title": passage.title,
+        "section": passage.context if passage.layer in _DOCUMENT_LAYERS else "",
+        "text": passage.text,
+        "flagged": passage.flagged,
+    }
+    return {key: value for key, value in item.items() if value}
