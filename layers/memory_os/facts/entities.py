@@ -27,6 +27,8 @@ _UNCASED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4
 _CASED_WORD = re.compile(rf"[^\W\d_{_UNCASED}](?:[^\W{_UNCASED}]|[-'’](?=\w))*")
 # What ends a sentence, or opens a list item or a quotation: a capital behind it says nothing.
 _SENTENCE_END = re.compile(r"[.!?…。！？؟:\n•\"“„«]\s*$")
+_NUMBER = re.compile(r"\d\s?$")
+_UNIT_CHARS = 3
 _UNSPACED = re.compile(f"[{_UNCASED}]")
 
 
@@ -78,6 +80,8 @@ def _capitalised_runs(text: str) -> list[tuple[int, int, str]]:
     runs: list[tuple[int, int]] = []
     for match in _CASED_WORD.finditer(text):
         word = match.group()
+        if len(word) <= _UNIT_CHARS and _NUMBER.search(text, max(0, match.start() - 2), match.start()):
+            continue  # "4 GB": a unit, no name
         if not _is_marked(word) and not (word[0].isupper() and _capital_tells(text, match.start(), match.end())):
             continue
         if runs and text[runs[-1][1] : match.start()] == " ":

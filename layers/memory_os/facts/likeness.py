@@ -27,10 +27,12 @@ _STEM = 5
 def tokens(text: str) -> list[str]:
     """The words between spaces, without closing punctuation, quotes, width, and the capital of an ordinary word.
 
-    A capital inside a word, a word in capitals and a single letter keep their case: `-V` isn't `-v`, `US` isn't `us`.
+    A capital inside a word, a word in capitals and a single letter keep their case (`-V` isn't `-v`, `US` isn't `us`),
+    but for one letter at the head of the text ("O servidor …").
     """
     stripped = (part.strip(_QUOTES).rstrip(_TRAILING).strip(_QUOTES) for part in _plain(text).split())
-    return [_without_capital(part) for part in stripped if part]
+    words = [_without_capital(part) for part in stripped if part]
+    return [words[0].lower() if len(words[0]) == 1 else words[0], *words[1:]] if words else []
 
 
 def normal_form(text: str) -> str:

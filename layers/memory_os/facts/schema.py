@@ -99,7 +99,7 @@ def m002_history(db: Database) -> None:
         CREATE TABLE fact_imports(
             scope TEXT NOT NULL,
             hash TEXT NOT NULL,                  -- content_hash of the text as the other database had it
-            fact_id INTEGER REFERENCES facts(id) ON DELETE SET NULL,
+            fact_id INTEGER NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
             PRIMARY KEY(scope, hash)
         ) WITHOUT ROWID
         """
