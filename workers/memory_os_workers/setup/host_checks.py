@@ -55,7 +55,7 @@ def soul_findings(settings: Settings, host: Host | None) -> Iterator[Finding]:
 
 
 def _block_findings(path: Path, host: Host | None, *, wanted: bool, note: str) -> Iterator[Finding]:
-    layer = "ground truth"
+    layer = "7 ground truth"
     try:
         data = path.read_bytes() if path.exists() else b""
         state = ground_truth.block_state(data, note=note, name=path.name)

@@ -167,10 +167,10 @@ def documents_trip(client: ServiceClient) -> Trip:
 
 
 TRIPS: dict[str, Callable[[ServiceClient], Trip]] = {
-    "sessions": sessions_trip,
-    "facts": facts_trip,
-    "fabric": fabric_trip,
-    "vectors": documents_trip,
+    "2 sessions": sessions_trip,
+    "3 facts": facts_trip,
+    "4 fabric": fabric_trip,
+    "5 vectors": documents_trip,
 }
 
 

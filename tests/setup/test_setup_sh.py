@@ -1,0 +1,120 @@
+"""setup.sh: it finds a Python, understands its flags, and changes nothing in a dry run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memory_os_workers.setup.plan import Options, options_of, planned
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("sh", "dirname", "ls", "mkdir", "rm", "sed", "env", "mktemp", "cat")
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A PATH with the shell's tools and no Python."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    for name in TOOLS:
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def setup_sh(tools: Path, home: Path, *flags: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(tools / "sh"), str(ROOT / "setup.sh"), *flags],
+        env={"PATH": str(tools), "HOME": str(home), **environment},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_dry_run_changes_nothing_and_prints_every_step(tools: Path, tmp_path: Path) -> None:
+    home = tmp_path / "a user"
+    home.mkdir()
+    done = setup_sh(
+        tools, home, "--dry-run", "--python", sys.executable, "--hermes-home", "my hermes", "--fabric-dir", "a fabric"
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(home.iterdir()) == []
+    options = Options(home / "my hermes", home / "my hermes" / "memory-os", fabric_dir=str(home / "a fabric"))
+    for step in planned(options):
+        assert step.what in done.stdout
+    assert str(home / "my hermes" / "memory-os" / "venv") in done.stderr
+
+
+def test_the_first_supported_python_on_path_is_taken(tools: Path, tmp_path: Path) -> None:
+    old = tools / "python3.13"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    (tools / "python3").symlink_to(sys.executable)
+    done = setup_sh(tools, tmp_path, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert f"with {tools / 'python3'}" in done.stderr
+
+
+def test_without_a_python_it_says_how_to_get_one(tools: Path, tmp_path: Path) -> None:
+    done = setup_sh(tools, tmp_path)
+    assert done.returncode == 1
+    assert "no Python 3.11, 3.12 or 3.13" in done.stderr and "apt install" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--surprise"], "unknown option --surprise"),
+        (["--fabric-dir"], "needs a value"),
+        (["--purge"], "--purge goes with --uninstall"),
+        (["--python", "/nowhere/python3"], "is not a Python 3.11"),
+    ],
+)
+def test_wrong_usage_is_named(tools: Path, tmp_path: Path, flags: list[str], said: str) -> None:
+    done = setup_sh(tools, tmp_path, *flags)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_a_folder_that_is_no_environment_is_not_removed(tools: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "photos"
+    venv.mkdir()
+    (venv / "a.jpg").write_bytes(b"mine")
+    done = setup_sh(tools, tmp_path, "--python", sys.executable, MEMORY_OS_VENV=str(venv))
+    assert done.returncode == 1
+    assert "is not an environment" in done.stderr
+    assert (venv / "a.jpg").read_bytes() == b"mine"
+
+
+def test_a_dry_run_of_uninstall_needs_no_environment(tools: Path, tmp_path: Path) -> None:
+    done = setup_sh(tools, tmp_path, "--uninstall", "--dry-run", "--python", sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / ".hermes") in done.stderr
+
+
+def test_the_help_names_every_flag(tools: Path, tmp_path: Path) -> None:
+    done = setup_sh(tools, tmp_path, "--help")
+    for flag in ("hermes-home", "fabric-dir", "vault-path", "qdrant-url", "redis-url", "python", "no-start", "dry-run",
+                 "uninstall", "purge", "yes"):  # fmt: skip
+        assert f"--{flag}" in done.stdout
+
+
+def test_the_plans_flags_are_the_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "h"))
+    monkeypatch.chdir(tmp_path)
+    options = options_of(["--vault-path=v", "--no-start", "--yes"])
+    assert options.hermes_home == tmp_path / "h"
+    assert options.values == {"vault_path": str(tmp_path / "v")}
+    assert not options.start
+
+
+def test_the_script_is_executable() -> None:
+    assert os.access(ROOT / "setup.sh", os.X_OK)
