@@ -83,8 +83,10 @@ def _run(engine: Engine, until: Callable[[Background], bool], *, busy: bool = Fa
     """The loops, until something holds."""
 
     async def run() -> Background:
-        with ThreadPoolExecutor(1) as capture, ThreadPoolExecutor(1) as house:
-            loops = Background(engine, engine.settings, capture=capture, house=house, busy=lambda: busy)
+        with ThreadPoolExecutor(1) as capture, ThreadPoolExecutor(1) as embed, ThreadPoolExecutor(1) as house:
+            loops = Background(
+                engine, engine.settings, capture=capture, embed=embed, house=house, busy=lambda: busy
+            )
             task = asyncio.create_task(loops.run())
             async with asyncio.timeout(30):
                 while not until(loops):

@@ -1,7 +1,7 @@
 """What the service does between requests: take the spool in, embed what is new, keep house.
 
-Two loops, each on a thread of its own, so that an import of old sessions doesn't hold up what was said a second ago.
-Neither ever ends by an error: a failure is counted, logged once, shown in `status`, and tried again later. What
+Three loops, each on a thread of its own, so that neither an import of old sessions nor a long reindex holds up what was
+said a second ago. None ever ends by an error: a failure is counted, logged once, shown in `status`, and tried again later. What
 waits in the spool is on disk and stays there until it was stored.
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-# Without a nudge the spool is looked at this often; one scandir of an empty folder costs microseconds.
-SPOOL_INTERVAL_S = 1.0
+# Without a nudge the spool and the index are looked at this often: a scandir and two indexed queries, microseconds.
+INTERVAL_S = 1.0
 HOUSEKEEPING_INTERVAL_S = 60.0
 # 16 passages are ~0.2 s of both cores: short enough that a recall which comes meanwhile keeps its deadline.
 EMBED_BATCH = 16
@@ -97,18 +97,21 @@ class Duty:
 
 
 class Background:
-    """The two loops of one service. `capture` and `house` are single-thread executors; `busy()`: recalls in flight."""
+    """The three loops of one service, each with a single-thread executor. `busy()`: whether a recall is in flight."""
 
     def __init__(
-        self, engine: Engine, settings: Settings, *, capture: Executor, house: Executor, busy: Callable[[], bool]
-    ) -> None:
+        self, engine: Engine, settings: Settings, *, capture: Executor, embed: Executor, house: Executor,
+        busy: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.settings = settings
         self.stopping = False
         self._capture = capture
+        self._embed = embed
         self._house = house
         self._busy = busy
         self._nudged = asyncio.Event()
+        self._taken = asyncio.Event()
         self.spool = Duty("taking the spool in")
         self.embedding = Duty("embedding")
         self.housekeeping = Duty("housekeeping")
@@ -118,12 +121,12 @@ class Background:
         self._nudged.set()
 
     async def run(self) -> None:
-        await asyncio.gather(self._capture_loop(), self._housekeeping_loop())
+        await asyncio.gather(self._capture_loop(), self._embedding_loop(), self._housekeeping_loop())
 
     async def drain(self) -> int:
         """Take the spool in now; serialised with the loop's own draining. Returns how many records were taken."""
         taken = await self._attempt(self.spool, self._capture, self.engine.drain_spool)
-        self.nudge()  # what was taken in wants its vectors
+        self._taken.set()  # what was taken in wants its vectors
         return taken or 0
 
     def figures(self) -> dict[str, Any]:
@@ -136,22 +139,24 @@ class Background:
 
     async def _capture_loop(self) -> None:
         while not self.stopping:
-            await self._pause(max(SPOOL_INTERVAL_S, retry_delay(self.spool.failures_in_a_row)))
+            await _pause(self._nudged, max(INTERVAL_S, retry_delay(self.spool.failures_in_a_row)))
             if spool_files(self.settings) and not self.stopping:
-                await self._attempt(self.spool, self._capture, self.engine.drain_spool)
-            await self._embed_pending()
+                await self.drain()
 
-    async def _embed_pending(self) -> None:
-        """Embed batch after batch, giving way to recalls and to new captures."""
+    async def _embedding_loop(self) -> None:
+        while not self.stopping:
+            await _pause(self._taken, max(INTERVAL_S, retry_delay(self.embedding.failures_in_a_row)))
+            while self.engine.ready and not self.stopping:
+                await self._give_way()
+                if not await self._attempt(self.embedding, self._embed, self.engine.index_pending, EMBED_BATCH):
+                    break
+
+    async def _give_way(self) -> None:
+        """Let recalls in flight have the processor, for a while."""
         waited = 0.0
-        while self.engine.ready and not self.stopping and not self._resting(self.embedding):
-            while self._busy() and waited < RECALL_GRACE_MAX_S:
-                await asyncio.sleep(RECALL_GRACE_S)
-                waited += RECALL_GRACE_S
-            waited = 0.0
-            done = await self._attempt(self.embedding, self._capture, self.engine.index_pending, EMBED_BATCH)
-            if not done or (spool_files(self.settings) and not self._resting(self.spool)):
-                return
+        while self._busy() and waited < RECALL_GRACE_MAX_S:
+            await asyncio.sleep(RECALL_GRACE_S)
+            waited += RECALL_GRACE_S
 
     async def _housekeeping_loop(self) -> None:
         while not self.stopping:
@@ -170,13 +175,9 @@ class Background:
         duty.succeeded()
         return result
 
-    @staticmethod
-    def _resting(duty: Duty) -> bool:
-        """Whether a failing duty still waits for its next attempt (by the wall clock; a clock set back ends it)."""
-        passed = time.time() - duty.last_error_at
-        return duty.failures_in_a_row > 0 and 0 <= passed < retry_delay(duty.failures_in_a_row)
 
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._nudged.wait(), seconds)
-        self._nudged.clear()
+async def _pause(event: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until the event comes."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    event.clear()

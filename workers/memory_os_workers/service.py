@@ -45,10 +45,11 @@ class Executors:
     tools: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "tools"))
     long: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "long"))
     capture: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "capture"))
+    embed: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "embed"))
     house: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "house"))
 
     def all(self) -> tuple[ThreadPoolExecutor, ...]:
-        return (self.recall, self.tools, self.long, self.capture, self.house)
+        return (self.recall, self.tools, self.long, self.capture, self.embed, self.house)
 
 
 class Service:
@@ -155,8 +156,6 @@ class Service:
             self.model_error = str(error)
             self.note_error(error)
             _log.exception("the models could not be loaded; recall works by words only")
-        if self.background is not None:
-            self.background.nudge()
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background
@@ -165,6 +164,7 @@ class Service:
             engine,
             self.settings,
             capture=self.executors.capture,
+            embed=self.executors.embed,
             house=self.executors.house,
             busy=lambda: self.recalls_in_flight > 0,
         )

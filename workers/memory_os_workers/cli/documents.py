@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_invocation
 def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
-    """Take files or folders in as documents; what is unchanged is left, what is gone from a folder leaves.
+    """Take files or folders in as documents; an edited one replaces its old text, an unchanged one is left.
 
     Exit code 1: at least one file was skipped; each is named with its reason.
     """
@@ -75,13 +75,12 @@ def _render_reports(out: Console, reports: list[dict[str, Any]]) -> None:
     for report in reports:
         print_tree(out, {key: value for key, value in report.items() if key != "files"})
         rows = [
-            (one.get("outcome"), one.get("path"), one.get("reason", ""))
-            for one in report.get("files") or []
-            if one.get("outcome") != "unchanged"
+            (one["status"], one["path"], "; ".join(filter(None, (one["reason"], *one["notes"]))))
+            for one in report["files"]
         ]
         if rows:
-            print_table(out, ("outcome", "file", "reason"), rows)
+            print_table(out, ("status", "file", "reason"), rows)
 
 
 def _skipped(report: dict[str, Any]) -> bool:
-    return any(one.get("outcome") == "skipped" for one in report.get("files") or [])
+    return any(one["status"] == "skipped" for one in report["files"])

@@ -71,6 +71,8 @@ def explain(invocation: Invocation, turn: str) -> int:
 
 def _render_recall(out: Console, found: dict[str, Any]) -> None:
     out.print(found.get("context") or f"Nothing would be injected ({found.get('reason') or found.get('outcome')}).")
+    out.print()
+    _print_arms(out, found)
     candidates = found.get("candidates") or []
     if candidates:
         out.print()
@@ -82,10 +84,15 @@ def _render_explanation(out: Console, found: dict[str, Any]) -> None:
     out.print(f"turn {found.get('turn_id')}, {when(found.get('at'))}: {found.get('outcome')}{reason}")
     spent = f"{found.get('tokens', 0)} tokens, {found.get('milliseconds', 0):.1f} ms"
     out.print(f"{spent}, session {found.get('session_id')}")
-    for arm, outcome in (found.get("arms") or {}).items():
-        out.print(f"  {arm}: {outcome}")
+    _print_arms(out, found)
     out.print()
     _print_lines(out, found.get("lines") or [])
+
+
+def _print_arms(out: Console, found: dict[str, Any]) -> None:
+    for name, arm in (found.get("arms") or {}).items():
+        took = f", {arm['milliseconds']} ms" if "milliseconds" in arm else ""
+        out.print(f"  {name}: {arm['state']}{took}{' ' * bool(arm['reason'])}{arm['reason']}")
 
 
 def _print_lines(out: Console, lines: list[dict[str, Any]]) -> None:

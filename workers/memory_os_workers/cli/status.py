@@ -21,7 +21,6 @@ from memory_os_workers.cli.invocation import (
     json_option,
     pass_invocation,
     print_table,
-    print_tree,
     when,
 )
 
@@ -143,11 +142,13 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     if counters:
         out.print()
         print_table(out, ("counter", "value", "last"), [_counter_row(*one) for one in counters.items()])
-    shown = {"service", "background", "layers", "counters", "running", "egress", "findings"}
-    rest = {key: value for key, value in found.items() if key not in shown}
     out.print()
-    out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}")
-    print_tree(out, rest)
+    recalls = " · ".join(f"{key} {value}" for key, value in (found.get("recalls") or {}).items())
+    out.print(f"Recalls of seven days: {recalls or 'none'}")
+    rejected = (found.get("spool") or {}).get("rejected", 0)
+    aside = f", {rejected} rejected (spool/rejected)" if rejected else ""
+    out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}{aside}")
+    out.print(f"Passages: {found.get('passages', 0)}, waiting for their vector: {found.get('pending_embeddings', 0)}")
     if service.get("last_error"):
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
