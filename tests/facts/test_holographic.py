@@ -104,7 +104,10 @@ def test_each_scope_imports_for_itself(facts, database):
     assert facts.import_holographic(database, OTHER).added == 3
 
 
-def test_the_database_is_only_read(facts, database):
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_the_database_is_only_read(facts, database, mode):
+    with closing(sqlite3.connect(database)) as db:
+        db.execute(f"PRAGMA journal_mode={mode}")
     before = hashlib.sha256(database.read_bytes()).hexdigest()
     facts.import_holographic(database, ME)
     assert hashlib.sha256(database.read_bytes()).hexdigest() == before

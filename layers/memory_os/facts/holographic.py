@@ -71,7 +71,9 @@ def evidence_of(trust_score: float, helpful: int, at: float) -> Evidence:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S)
+    """Read-only. Without a log beside it nobody has it open, and `immutable` keeps SQLite from leaving one there."""
+    quiet = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro{quiet}", uri=True, timeout=_BUSY_TIMEOUT_S)
     connection.row_factory = sqlite3.Row
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
