@@ -160,3 +160,19 @@ def test_health_when_the_folder_is_a_file(fabric: Fabric, folder: Path) -> None:
     folder.write_text("x")
     health = fabric.health()
     assert (health.state, bool(health.cure)) == ("degraded", True)
+
+
+def test_forgetting_joins_the_callers_transaction(fabric: Fabric, folder: Path) -> None:
+    ref = write(fabric, summary="Private")
+    with pytest.raises(RuntimeError), fabric.store.write():
+        fabric.mirror.forget(fabric.cards()[0], NOW)
+        raise RuntimeError("the caller's own failure")
+    assert [card.ref for card in fabric.cards()] == [ref]
+    assert fabric.index.count(Layer.FABRIC) == 1
+
+
+def test_forgetting_a_revision_brings_back_what_it_revised(fabric: Fabric) -> None:
+    first = write(fabric, type="decision", summary="Port", content="The relay port is 6380.")
+    second = write(fabric, type="decision", summary="Port", content="The relay port is 6390.", revises=first)
+    fabric.forget(second)
+    assert [item["id"] for item in call(fabric, "fabric_recall", query="relay port")["results"]] == [first]

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from memory_os.fabric.folder import Folder
 from memory_os.memory import SHARED_SCOPE, Author, Layer
 
 from fabric.conftest import Instance
-from fabric.instances import NOW, call, put, summaries, write
+from fabric.instances import ALMIGHTY, NOW, call, open_fabric, put, summaries, write
 
 ENTRY = '---\nid: "{id}"\nagent: "scout"\ntype: "note"\ntimestamp: "2026-05-05T01:23:45Z"\nsummary: "{summary}"\n---\n{body}\n'
 
@@ -199,7 +201,7 @@ def test_another_folder_is_another_fabric(fabric: Fabric, folder: Path, tmp_path
     assert fabric.refresh().removed == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.skipif(ALMIGHTY, reason="this user may write and read everywhere")
 def test_an_unreadable_folder_is_unknown_not_gone(fabric: Fabric, folder: Path) -> None:
     path = foreign(folder, "aa11", "Redis", name="cold/a.md")
     fabric.refresh()
@@ -226,3 +228,45 @@ def test_a_lost_database_is_derived_again(instance: Instance, folder: Path) -> N
     fresh = instance("builder 2")
     fresh.refresh()
     assert [card.summary for card in fresh.cards()] == ["Move the relay"]
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Mounts and unmounts a small file system of its own, where that is allowed."""
+    point = tmp_path / "share"
+    point.mkdir()
+
+    def act(what: str) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", what, "none", str(point)] if what else ["umount", str(point)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    try:
+        act("size=64k")
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        pytest.skip("this user may not mount")
+    yield act
+    if os.path.ismount(point):
+        act("")
+
+
+def test_a_real_share_fills_up_goes_away_and_comes_back(share: Callable[[str], None], tmp_path: Path) -> None:
+    folder = tmp_path / "share" / "fabric"
+    fabric = open_fabric(tmp_path / "home", folder, "builder")
+    with pytest.raises(FabricError, match="is full"):
+        for number in range(20):
+            write(fabric, summary=f"Big {number}", content=f"{number} {'word ' * 2000}")
+    held = len(fabric.cards())
+    assert held == len(list(folder.iterdir())) > 1
+    share("")
+    for unmounted in (folder, None):
+        for act in (fabric.refresh, lambda: write(fabric)):
+            with pytest.raises(FabricError):
+                act()
+        if unmounted is not None:
+            unmounted.mkdir()  # an empty folder where the share was
+    assert len(fabric.cards()) == held and list(folder.iterdir()) == []
+    share("size=64k,ro")
+    with pytest.raises(FabricError) as refused:
+        write(fabric)
+    assert refused.value.cure
+    fabric.store.close()

@@ -201,9 +201,7 @@ class Fabric:
         card = self.find(key.removeprefix("fabric:"))
         if card is None:
             raise BadRequest(f"There is no fabric entry {key!r}.", cure="fabric_search finds the id of an entry.")
-        with self.store.write() as db:
-            db.execute("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", (card.ref, time.time()))
-        removed = self.mirror.drop(card.path)
+        removed = self.mirror.forget(card, time.time())
         deleted = card.agent == self.agent and self.folder.remove(card.path)
         return Forgotten(card.key, removed, deleted)
 

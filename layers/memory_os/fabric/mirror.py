@@ -95,12 +95,16 @@ class Mirror:
             raise FabricError(f"{path} was written but is no entry.", cure="Look at its front matter.")
         return card_of(row)
 
-    def drop(self, path: str) -> int:
-        """Take a file's entry out of the index. Returns how many passages left."""
-        with self._lock:
-            look = _Pass(time.time(), {}, self._known((path,)), set())
-            removed = self._remove(look.known[path], look) if path in look.known else 0
-            self._reconsider(look.touched, look.now)
+    def forget(self, card: Card, now: float) -> int:
+        """Take an entry out of the index, and never take it in again. Returns how many passages left.
+
+        One transaction and no lock of ours, so that it may run inside a caller's own transaction.
+        """
+        with self.store.write() as db:
+            db.execute("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", (card.ref, now))
+            db.execute("DELETE FROM fabric_entries WHERE key = ?", (card.key,))
+            removed = self.index.remove(source_of(card.key))
+        self._reconsider({card.revises, card.curates} - {""}, now)
         return removed
 
     def stand(self, key: str) -> None:
@@ -176,28 +180,22 @@ class Mirror:
                 )
             return ""
         parsed = parse(data, path=found.path, modified=found.modified_ns / 1e9)
-        reason = self._unwanted(parsed)
-        if reason:
-            if row is not None:
-                look.gone[found.path] = row
-            return reason
-        self._count_faults(parsed, found.path)
-        self._put(found, stamp, digest, parsed, look)
-        return ""
-
-    def _unwanted(self, parsed: Parsed) -> str:
-        if parsed.excluded:
-            return "excluded by `fabric: false`"
-        if self.store.value("SELECT 1 FROM fabric_forgotten WHERE ref = ?", (parsed.entry.ref,)):
-            return "forgotten here"
-        return ""
+        if not parsed.excluded and self._put(found, stamp, digest, parsed, look):
+            self._count_faults(parsed, found.path)
+            return ""
+        if row is not None:
+            look.gone[found.path] = row
+        return "excluded by `fabric: false`" if parsed.excluded else "forgotten here"
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
-    def _put(self, found: Found, stamp: int, digest: str, parsed: Parsed, look: _Pass) -> None:
+    def _put(self, found: Found, stamp: int, digest: str, parsed: Parsed, look: _Pass) -> bool:
+        """Write an entry's row and passages. False if it was forgotten here."""
         entry = parsed.entry
         row = look.known.get(found.path) or self._renamed(entry, look)
         with self.store.write() as db:
+            if db.execute("SELECT 1 FROM fabric_forgotten WHERE ref = ?", (entry.ref,)).fetchone():
+                return False
             if row is not None and row["ref"] != entry.ref:
                 self._remove(row, look)
                 row = None
@@ -218,6 +216,7 @@ class Mirror:
             look.added += 1
         else:
             look.changed += 1
+        return True
 
     def _index(self, entry: Entry, row: dict[str, Any]) -> None:
         """Curations are judgements, not memories: they have no passages."""
