@@ -1,0 +1,113 @@
+"""Which files a path means, and their bytes. Only regular files are ever opened, and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_os import constants
+from memory_os.errors import DocumentError
+
+__all__ = ["Content", "Found", "find_files", "read_file"]
+
+# Folders that hold no documents of the user, wherever they stand.
+_PASSED_OVER = frozenset({"_archive", "node_modules", "__pycache__"})
+# A wiki's own bookkeeping, beside its SCHEMA.md.
+_BOOKKEEPING = frozenset({"SCHEMA.md", "index.md", "log.md"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to ingest; or, with `refused` set, one that is not and why; or, `excluded`, one not meant at all."""
+
+    path: Path
+    refused: str = ""
+    excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    data: bytes
+    mtime_ns: int
+
+
+def find_files(root: Path) -> Iterator[Found]:
+    """A file itself, or everything in a folder, sorted by name; `root` is resolved, links below it are not followed.
+
+    Dot files, `_archive/`, `node_modules/`, `__pycache__/` and a wiki's SCHEMA.md, index.md and log.md are excluded.
+    """
+    if not root.is_dir():
+        yield Found(root, excluded=root.name in _BOOKKEEPING and (root.parent / "SCHEMA.md").exists())
+        return
+    # A stack and no recursion: folders may be nested deeper than Python calls.
+    waiting = [Found(root)]
+    while waiting:
+        found = waiting.pop()
+        if found.refused or found.excluded or not found.path.is_dir():
+            yield found
+            continue
+        try:
+            waiting += reversed(list(_inside(found.path, root)))
+        except OSError as error:
+            yield Found(found.path, refused=_because(error))
+
+
+def _inside(folder: Path, root: Path) -> Iterator[Found]:
+    """What a folder holds, by name. Raises OSError if it can't be listed."""
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+    wiki = any(entry.name == "SCHEMA.md" for entry in entries)
+    for entry in entries:
+        path = folder / entry.name
+        if entry.name.startswith(".") or entry.name in _PASSED_OVER or (wiki and entry.name in _BOOKKEEPING):
+            yield Found(path, excluded=True)
+        elif entry.is_symlink():
+            yield Found(path, refused=_link_reason(path, root))
+        else:
+            yield Found(path)
+
+
+def read_file(path: Path) -> Content:
+    """The bytes of a regular file. Raises DocumentError for anything else, too large, gone, or not readable."""
+    try:
+        # Not blocking: opening a pipe would wait for its writer. Not following: it was checked as what it is.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise DocumentError("is gone") from error
+    except OSError as error:
+        raise DocumentError(_because(error)) from error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise DocumentError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+        if status.st_size > constants.DOCUMENT_MAX_BYTES:
+            raise DocumentError(_too_large(status.st_size))
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            data = stream.read(constants.DOCUMENT_MAX_BYTES + 1)
+    except OSError as error:
+        raise DocumentError(_because(error)) from error
+    finally:
+        os.close(handle)
+    if len(data) > constants.DOCUMENT_MAX_BYTES:  # it grew while it was read, or its size is not known beforehand
+        raise DocumentError(_too_large(len(data)))
+    return Content(data, status.st_mtime_ns)
+
+
+def _link_reason(path: Path, root: Path) -> str:
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "is a link to nothing"
+    inside = target.is_relative_to(root)
+    return "is a link to something in this folder" if inside else "is a link that leaves the folder"
+
+
+def _too_large(size: int) -> str:
+    return f"has {size / 2**20:.0f} MiB; at most {constants.DOCUMENT_MAX_BYTES // 2**20} are taken"
+
+
+def _because(error: OSError) -> str:
+    return f"can't be read: {error.strerror}"

@@ -1,0 +1,270 @@
+"""Ingest: files become passages of layer `vectors`, a file's passages replaced as a whole and only when it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from memory_os.config import Settings
+from memory_os.documents.chunk import CHUNKER, Chunk
+from memory_os.documents.files import Content, Found, find_files, read_file
+from memory_os.documents.formats import Parsed, parse
+from memory_os.documents.instruction import FLAG, instruction_like
+from memory_os.errors import DocumentError
+from memory_os.index import Index
+from memory_os.memory import SHARED_SCOPE, Author, Health, Layer, Passage, State, content_hash
+from memory_os.store import Row, Store
+
+__all__ = ["Documents", "FileReport", "IngestReport", "Progress"]
+
+# Called before each file with (files done, files in all, path).
+Progress = Callable[[int, int, str], None]
+
+SOURCE_PREFIX = "document:"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """How one file went. `chunks`: how many passages it has now. `notes`: what was passed over in it."""
+
+    path: str
+    status: Literal["ok", "unchanged", "skipped"]
+    reason: str = ""
+    chunks: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """All files in the order they were taken. `excluded`: dot files, archives and bookkeeping, not looked at."""
+
+    files: list[FileReport] = field(default_factory=list)
+    excluded: int = 0
+
+    def count(self, status: str) -> int:
+        return sum(one.status == status for one in self.files)
+
+    @property
+    def chunks(self) -> int:
+        return sum(one.chunks for one in self.files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the figures, and every file that is not simply unchanged."""
+        told = [
+            {
+                "path": one.path,
+                "status": one.status,
+                "reason": one.reason,
+                "chunks": one.chunks,
+                "notes": list(one.notes),
+            }
+            for one in self.files
+            if one.status != "unchanged" or one.notes
+        ]
+        figures = {status: self.count(status) for status in ("ok", "unchanged", "skipped")}
+        return {**figures, "excluded": self.excluded, "chunks": self.chunks, "files": told}
+
+
+class Documents:
+    """The documents the user handed over. Reads their files and never writes them. Thread-safe."""
+
+    def __init__(self, store: Store, index: Index, settings: Settings) -> None:
+        self.store = store
+        self.index = index
+        self.vault = settings.vault
+
+    # -- ingesting ---------------------------------------------------------------------------------------------------
+
+    def ingest(self, path: Path, progress: Progress | None = None) -> IngestReport:
+        """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
+
+        Raises DocumentError if the path is relative or there is nothing at it.
+        """
+        root = _resolved(path)
+        found = list(find_files(root))
+        return self._take(found, progress)
+
+    def refresh(self, progress: Progress | None = None) -> IngestReport:
+        """Take in again what is known and still there: edited files, and those an older chunker cut."""
+        known = [self._absolute(row["path"]) for row in self.store.rows("SELECT path FROM documents ORDER BY path")]
+        return self._take([Found(path) for path in known if path.is_file()], progress)
+
+    def _take(self, found: list[Found], progress: Progress | None) -> IngestReport:
+        wanted = [one for one in found if not one.excluded]
+        report = IngestReport(excluded=len(found) - len(wanted))
+        for done, one in enumerate(wanted):
+            if progress is not None:
+                progress(done, len(wanted), _shown(one.path))
+            report.files.append(self._one(one))
+        if progress is not None:
+            progress(len(wanted), len(wanted), "")
+        self._tally(report)
+        return report
+
+    def _one(self, found: Found) -> FileReport:
+        try:
+            name = self._name(found.path)
+            if found.refused:
+                raise DocumentError(found.refused)
+            content = read_file(found.path)
+        except DocumentError as error:
+            # Not read: what an earlier ingest took from it stays.
+            return FileReport(_shown(found.path), "skipped", error.message)
+        row = self.store.row("SELECT * FROM documents WHERE path = ?", (name,))
+        digest = hashlib.sha256(content.data).hexdigest()
+        if row is not None and self._unchanged(row, digest):
+            return FileReport(name, "unchanged" if row["status"] == "ok" else "skipped", row["reason"], row["chunks"])
+        return self._replace(name, content, digest)
+
+    def _unchanged(self, row: Row, digest: str) -> bool:
+        same: bool = row["sha256"] == digest and row["chunker"] == CHUNKER
+        return same and row["chunks"] == len(self.index.of_source(SOURCE_PREFIX + row["path"]))
+
+    def _replace(self, name: str, content: Content, digest: str) -> FileReport:
+        """Parse and write: passages and row in one transaction. A file that is no longer text loses its passages."""
+        now = time.time()
+        notes: tuple[str, ...] = ()
+        passages: list[Passage] = []
+        title = reason = ""
+        try:
+            parsed = parse(name, content.data, now)
+            title = parsed.title
+            passages, kept_out = self._without_forgotten(self._passages(name, parsed, content, now))
+            notes = (*parsed.notes, *([f"{kept_out} passages stay forgotten"] if kept_out else []))
+            if not passages:
+                reason = "all of it was forgotten"
+        except DocumentError as error:
+            reason = error.message
+        status: Literal["ok", "skipped"] = "skipped" if reason else "ok"
+        with self.store.write() as db:
+            self.index.replace(SOURCE_PREFIX + name, passages)
+            values = (digest, CHUNKER, len(content.data), content.mtime_ns, title, status, reason, len(passages), now)
+            _write_row(db, name, values)
+        return FileReport(name, status, reason, len(passages), notes)
+
+    def _passages(self, name: str, parsed: Parsed, content: Content, now: float) -> list[Passage]:
+        source = SOURCE_PREFIX + name
+        # A passage keeps its day while its words stay, so that an edit elsewhere in the file re-embeds nothing.
+        known = {} if parsed.front.created_at else {one.text: one.created_at for one in self.index.of_source(source)}
+        modified = content.mtime_ns / 1e9
+        day = parsed.front.created_at or (modified if 0 < modified <= now else now)
+        suspect = instruction_like(parsed.title)
+        return [
+            Passage(
+                layer=Layer.VECTORS,
+                source=source,
+                text=one.text,
+                scope=SHARED_SCOPE,
+                author=Author.DOCUMENT,
+                kind="document",
+                ordinal=ordinal,
+                context=_context(name, parsed, one),
+                title=parsed.title,
+                created_at=known.get(one.text, day),
+                importance=parsed.front.importance,
+                flagged=FLAG if suspect or instruction_like(one.text) else "",
+            )
+            for ordinal, one in enumerate(parsed.chunks)
+        ]
+
+    def _without_forgotten(self, passages: list[Passage]) -> tuple[list[Passage], int]:
+        """What the user had forgotten stays so, even when a folder that still holds it is ingested again."""
+        forgotten = {row["hash"] for row in self.store.rows("SELECT hash FROM tombstones")}
+        kept = [one for one in passages if content_hash(one.text) not in forgotten]
+        return kept, len(passages) - len(kept)
+
+    def _tally(self, report: IngestReport) -> None:
+        reasons = Counter(one.reason for one in report.files if one.status == "skipped")
+        for reason, count in reasons.items():
+            self.store.count("documents_skipped", count, reason=reason)
+        noted = [f"{one.path}: {'; '.join(one.notes)}" for one in report.files if one.notes]
+        if noted:
+            self.store.count("documents_with_notes", len(noted), reason=noted[-1])
+
+    # -- removing ----------------------------------------------------------------------------------------------------
+
+    def remove(self, path: Path) -> int:
+        """Take a file, or all files below a folder, out of memory; the files themselves stay. Returns how many."""
+        name = self._name(Path(path))
+        below = [
+            row["path"]
+            for row in self.store.rows("SELECT path FROM documents")
+            if row["path"] == name or self._absolute(row["path"]).is_relative_to(self._absolute(name))
+        ]
+        for one in below:
+            self.forget(SOURCE_PREFIX + one)
+        return len(below)
+
+    def forget(self, source: str) -> int:
+        """Remove one document by its source (`document:<path>`): passages, vectors to come, and row. Returns passages."""
+        with self.store.write() as db:
+            removed = self.index.remove(source)
+            db.execute("DELETE FROM documents WHERE path = ?", (source.removeprefix(SOURCE_PREFIX),))
+        return removed
+
+    def missing(self) -> list[str]:
+        """Sources of ingested files that are no longer where they were. (A drive not mounted looks the same.)"""
+        rows = self.store.rows("SELECT path FROM documents ORDER BY path")
+        return [SOURCE_PREFIX + row["path"] for row in rows if not self._absolute(row["path"]).exists()]
+
+    def health(self) -> Health:
+        rows = self.store.rows("SELECT status, count(*) AS files, sum(chunks) AS chunks FROM documents GROUP BY status")
+        figures: dict[str, float | int | str] = {row["status"]: row["files"] for row in rows}
+        passages = sum(row["chunks"] for row in rows)
+        figures["passages"] = passages
+        if not passages:
+            return Health(State.EMPTY, "no documents", "`memory-os ingest PATH` takes some in.", figures)
+        return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages", figures=figures)
+
+    # -- names -------------------------------------------------------------------------------------------------------
+
+    def _name(self, path: Path) -> str:
+        """The path as stored: relative to the vault if it lies there, so that host and container agree."""
+        where = path.parent.resolve() / path.name
+        vault = self.vault.resolve()
+        name = str(where.relative_to(vault) if where.is_relative_to(vault) else where)
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise DocumentError("has a name that is not UTF-8") from error
+        return name
+
+    def _absolute(self, name: str) -> Path:
+        return self.vault / name
+
+
+def _resolved(path: Path) -> Path:
+    """The path with its links followed: what the user names is what they mean."""
+    if not path.is_absolute():
+        raise DocumentError(f"{path} is relative.", cure="Give the absolute path.")
+    try:
+        return path.resolve(strict=True)
+    except FileNotFoundError as error:
+        raise DocumentError(f"There is nothing at {_shown(path)}.") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DocumentError(f"{_shown(path)} can't be read: {error}.") from error
+
+
+def _context(name: str, parsed: Parsed, one: Chunk) -> str:
+    """File name and heading path; the title has a field of its own. Tags help to find what never names them."""
+    headings = one.headings[1:] if one.headings[:1] == (parsed.title,) else one.headings
+    path = " › ".join((Path(name).name, *headings))
+    return f"{path}\n{', '.join(parsed.front.tags)}" if parsed.front.tags else path
+
+
+def _write_row(db: sqlite3.Connection, name: str, values: tuple[object, ...]) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO documents(path, sha256, chunker, size, mtime_ns, title, status, reason, chunks,"
+        " ingested_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (name, *values),
+    )
+
+
+def _shown(path: Path) -> str:
+    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_os.documents.formats import parse
+from memory_os.errors import DocumentError
+
+NOW = 1_796_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a.md", "---\ntitle: From front\n---\n# Heading\n\ntext", "From front"),
+        ("a.md", "intro\n\n# Überblick\n\ntext", "Überblick"),
+        ("a.md", "only text", "a"),
+        ("メモ.md", "本文だけ", "メモ"),
+        ("a.org", "#+TITLE: Org file\n* Heading\ntext", "Org file"),
+        ("a.org", "* Heading\ntext", "Heading"),
+        ("a.rst", "Title\n=====\n\ntext", "Title"),
+        ("a.html", "<title>Page</title><h1>Other</h1><p>text", "Page"),
+        ("a.htm", "<h1>Other</h1><p>text", "Other"),
+        ("script.py", "# not a title\nx = 1", "script"),
+        ("Makefile", "all:\n\tmake it", "Makefile"),
+        ("rows.csv", "host,port\na,1", "rows"),
+    ],
+)
+def test_titles(name: str, text: str, title: str) -> None:
+    assert parse(name, text.encode(), NOW).title == title
+
+
+@pytest.mark.parametrize(
+    "name", ["a.json", "a.yaml", "a.toml", "a.log", "a.py", "a.sh", "a.conf", "Dockerfile", "a.txt"]
+)
+def test_text_formats_keep_their_text(name: str) -> None:
+    text = '{"host": "alpha",\n "port": 7333}'
+    assert parse(name, text.encode(), NOW).chunks[0].text == text
+
+
+def test_rows_name_their_columns_in_every_chunk() -> None:
+    rows = "\n".join(f"host-{n},{7000 + n},a comment of some length" for n in range(100))
+    chunks = parse("hosts.csv", f"host,port,comment\n{rows}".encode(), NOW).chunks
+    assert len(chunks) > 2
+    assert all(one.headings == ("host,port,comment",) for one in chunks)
+    assert all(not one.text.startswith(",") for one in chunks)
+
+
+@pytest.mark.parametrize("ending", ["pdf", "docx", "png", "zip"])
+def test_what_is_not_supported_says_so(ending: str) -> None:
+    with pytest.raises(DocumentError, match=f"{ending.upper()} is not supported"):
+        parse(f"a.{ending.upper()}", b"anything", NOW)
+    with pytest.raises(DocumentError, match="PDF is not supported"):
+        parse("a.md", b"%PDF-1.4\n", NOW)
+
+
+def test_code_is_never_read_as_front_matter() -> None:
+    parsed = parse("a.yaml", b"---\ndate: 2020-01-01\n---\nb: 1\n", NOW)
+    assert parsed.front.created_at is None
+    assert "date: 2020-01-01" in parsed.chunks[0].text
+
+
+def test_front_matter_alone_is_a_document() -> None:
+    parsed = parse("gateway.md", b"---\nport: 7333\n---\n", NOW)
+    assert parsed.chunks[0].text == "port: 7333"
+    with pytest.raises(DocumentError, match="empty"):
+        parse("a.md", b"---\ntitle: nothing else\n---\n", NOW)
+
+
+def test_what_was_passed_over_is_noted() -> None:
+    parsed = parse("a.md", b"---\ndate: someday\n---\n" + b"text " * 100 + b"\xff", NOW)
+    assert "1 characters could not be decoded" in parsed.notes
+    assert "`date` is no date" in parsed.notes
+
+
+@given(
+    st.sampled_from(["md", "rst", "org", "html", "csv", "py", "bin"]),
+    st.one_of(st.binary(), st.text().map(lambda text: text.encode("utf-8", "surrogatepass"))),
+)
+def test_any_bytes_are_parsed_or_say_why(ending: str, data: bytes) -> None:
+    try:
+        parsed = parse(f"name.{ending}", data, NOW)
+    except DocumentError as error:
+        assert error.message
+        return
+    assert parsed.title
+    assert parsed.chunks
