@@ -12,8 +12,9 @@ from typing import Any
 
 def register(ctx: Any) -> None:
     """Called by the host, once for each role, with the context of that role."""
-    # Both hosts give only the general role a manifest; `register_memory_provider` exists in both roles on newer ones.
-    if hasattr(ctx, "manifest"):
+    # Both hosts give only the general role a manifest (their validator: only a profile's name);
+    # `register_memory_provider` tells nothing, newer hosts have it in both roles.
+    if hasattr(ctx, "manifest") or hasattr(ctx, "profile_name"):
         from .general import register_general
 
         register_general(ctx)

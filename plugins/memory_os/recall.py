@@ -90,7 +90,8 @@ def _when_up(home: Home, payload: dict[str, Any], until: float, since: float) ->
 def _call(home: Home, payload: dict[str, Any], until: float) -> dict[str, Any]:
     status, answer = request(home.socket(), "POST", "/v1/recall", payload, until)
     if status != 200:
-        raise CallFailed(f"status_{status}")
+        code = answer.get("code") if isinstance(answer, dict) else None
+        raise CallFailed(f"{status}:{code}" if code else str(status))
     if not isinstance(answer, dict):
         raise CallFailed("garbage", "not an object")
     return answer

@@ -75,7 +75,10 @@ class Expiring(Generic[_V]):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose turn it is, as the hooks last saw it in a session. `kept` is False where nothing may be captured."""
+    """Whose turn it is, as the hooks last saw it in a session. `kept` is False where nothing may be captured.
+
+    The two roles' modules have each a class of this name; never ask for it with isinstance.
+    """
 
     user: str
     platform: str

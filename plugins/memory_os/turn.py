@@ -115,8 +115,8 @@ def identify(
 
 def identity_of(home: Home, session_id: str) -> Identity:
     """Who is at a session as the hooks saw it; for one they did not see, what the host's session variables say."""
-    found = shared().sessions.get((str(home.hermes), session_id))
-    if isinstance(found, Identity):
+    found: Identity | None = shared().sessions.get((str(home.hermes), session_id))
+    if found is not None:
         return found
     platform = session_variable("HERMES_SESSION_PLATFORM")
     sender = session_variable("HERMES_SESSION_USER_ID")

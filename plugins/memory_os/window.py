@@ -54,7 +54,7 @@ def visible(history: Any, current: Any = None) -> Window:
     previous = {"user": "", "assistant": ""}
     for message in earlier:
         role = message.get("role")
-        if role not in previous:
+        if role != "user" and role != "assistant":  # compared, not looked up: it may be unhashable
             continue
         sent = message.get("api_content")
         text = plain_text(message.get("content"))
