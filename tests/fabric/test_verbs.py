@@ -268,3 +268,9 @@ def test_a_folder_that_cannot_be_written_is_a_typed_error(fabric: Fabric, folder
     assert error.value.cure
     assert "not a folder" in call(fabric, "fabric_recall", query="anything")["note"]
     assert fabric.cards() == []
+
+
+def test_cards_carry_no_secrets(fabric: Fabric, folder: Path) -> None:
+    put(folder, "a.md", "---\nid: aa11\nagent: scout\ntype: task\nsummary: relay ghp_abcdefghijklmnopqrstuvwx0123\n---\n")
+    fabric.refresh()
+    assert "ghp_" not in fabric.pending(Caller(now=NOW))[0].summary

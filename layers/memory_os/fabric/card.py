@@ -11,7 +11,7 @@ from memory_os.store import Row
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One row of `fabric_entries`. `key` is unique; `ref` (`agent:id`) is what entries call each other."""
+    """One row of `fabric_entries`, its summary without secrets. `key` is unique; `ref` (`agent:id`) is what entries call each other."""
 
     key: str
     ref: str

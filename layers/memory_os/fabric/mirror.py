@@ -19,6 +19,7 @@ from memory_os.fabric.entry import Entry, Parsed, fields_json, parse
 from memory_os.fabric.folder import Folder, Found, Listing
 from memory_os.fabric.passages import importance, passages, source_of
 from memory_os.index import Index
+from memory_os.redact import redact
 from memory_os.store import Store
 
 # File systems stamp times in steps of up to 2 s (FAT, some shares): a younger file may change again within its stamp.
@@ -344,7 +345,7 @@ def body_hash(entry: Entry) -> str:
 def _columns(entry: Entry) -> dict[str, Any]:
     return {
         "ref": entry.ref, "id": entry.id, "agent": entry.agent, "platform": entry.platform, "type": entry.type,
-        "summary": entry.summary, "status": entry.status, "outcome": entry.outcome, "tier": entry.tier,
+        "summary": redact(entry.summary)[0], "status": entry.status, "outcome": entry.outcome, "tier": entry.tier,
         "tags": fields_json(entry.tags), "project": entry.project, "session_id": entry.session,
         "review_of": entry.review_of, "revises": entry.revises, "curates": entry.curates,
         "customer_id": entry.customer_id, "assigned_to": entry.assigned_to, "training_value": entry.training_value,
