@@ -138,17 +138,6 @@ def test_two_hundred_sessions_at_once(memory: Memory) -> None:
     assert memory.store.value("SELECT count(DISTINCT session_id) FROM messages") == 200
 
 
-def test_switching_a_session_off_and_on(memory: Memory) -> None:
-    memory.sessions.set_off("s1", True, NOW)
-    memory.sessions.set_off("s1", True, NOW + 1)
-    assert memory.sessions.is_off("s1")
-    assert not memory.sessions.is_off("s2")
-    memory.sessions.set_off("s1", False, NOW + 10)
-    assert not memory.sessions.is_off("s1")
-    assert memory.sessions.is_off("s1", at=NOW + 5)
-    assert not memory.sessions.is_off("s1", at=NOW + 20)
-
-
 def test_forgetting_deletes_repeats_and_neighbours_quotes(memory: Memory) -> None:
     memory.sessions.add_turn(turn(1, "My blood type is AB negative.", "I will keep that in mind for you."))
     memory.sessions.add_turn(turn(2, "My blood type is AB negative.", "You told me that already, I know."))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_os.memory import Author, Scope, State
+from memory_os.sessions.off import digest
 
 from sessions.conftest import NOW, Memory, open_memory, turn
 from sessions.host import HostDb
@@ -117,12 +118,38 @@ def test_what_asked_not_to_be_remembered_is_skipped_with_its_answer(memory: Memo
 
 
 def test_what_was_said_while_switched_off_is_skipped(memory: Memory, host: HostDb) -> None:
-    memory.sessions.set_off("s1", True, NOW - 10)
+    switch_off(memory, "s1", NOW - 10)
     talk(host)
-    memory.sessions.set_off("s1", False, NOW + 50)
+    memory.sessions.off.set("s1", False, NOW + 50)
     host.message("s1", "user", "The canteen closes at two.", NOW + 60)
     memory.sessions.import_history(now=LATER)
     assert memory.archived() == [("user", "The canteen closes at two.")]
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+def test_a_chat_off_by_its_key_is_skipped_until_it_is_on_again(memory: Memory, host: HostDb, renamed: bool) -> None:
+    host.session("s1", "telegram", user_id="42", session_key="agent:main:telegram:dm:42")
+    switch_off(memory, "agent:main:telegram:dm:42", NOW - 10)
+    talk(host)
+    assert memory.sessions.import_history(now=LATER).skipped == Counter({"switched off": 2})
+    (marker,) = (memory.settings.home / "off").iterdir()
+    if renamed:
+        marker.rename(f"{marker}.ended-{int((NOW + 50) * 1e9)}")
+    else:
+        marker.unlink()
+        memory.sessions.off.observe(NOW + 50)
+    host.message("s1", "user", "Whispered while it was off.", NOW + 40)
+    host.message("s1", "user", "The canteen closes at two.", NOW + 60)
+    memory.sessions.import_history(now=LATER)
+    assert memory.archived() == [("user", "The canteen closes at two.")]
+
+
+def switch_off(memory: Memory, name: str, since: float) -> None:
+    """As the plugin does it, at a time of the test's choice."""
+    marker = memory.settings.home / "off" / digest(name)
+    marker.parent.mkdir()
+    marker.touch()
+    os.utime(marker, (since, since))
 
 
 # -- whose it is ---------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from memory_os.sessions.archive import (
 )
 from memory_os.sessions.cleaning import Cleaned, clean
 from memory_os.sessions.history import RECHECKED, History, Imported, Known, read_batch
+from memory_os.sessions.off import OffSwitch
 from memory_os.sessions.scopes import scope_for
 from memory_os.sessions.state_db import TESTED_SCHEMA, StateDbUnavailable, open_state_db
 from memory_os.store import Row, Store
@@ -66,7 +67,8 @@ class Sessions:
         self.settings = settings
         self.archive = Archive(store, index)
         self._aliases = settings.values.scopes.aliases
-        self._history = History(self.archive, settings.profile, self._aliases)
+        self.off = OffSwitch(store, settings)
+        self._history = History(self.archive, self.off, settings.profile, self._aliases)
         self._importing = threading.Lock()
         self._problem: StateDbUnavailable | None = None
         self._schema = 0
@@ -126,15 +128,15 @@ class Sessions:
             self._importing.release()
 
     def _import(self, limit: int, now: float) -> Imported:
+        self.off.observe(now)
         known = self._known()
         with open_state_db(self.settings.state_db) as host:
             batch = read_batch(host, known, limit, now)
             self._schema = host.schema
         self._problem = None
         imported = Imported()
-        off = frozenset(self.settings.values.recall.off_sessions)
         with self.store.write() as db:
-            self._history.apply(db, batch, off, imported)
+            self._history.apply(db, batch, imported)
             if not batch.another_file:
                 imported.withdrawn += self._history.withdraw_deleted(db, _deleted(db, batch.every_session, now))
             if batch.mark != known.mark:
@@ -161,32 +163,6 @@ class Sessions:
         self._problem = problem
         self.store.count("history_import_failed", reason=f"{problem.reason}: {problem.message}")
         return Imported(outcome="degraded", reason=problem.reason)
-
-    # -- on and off ------------------------------------------------------------------------------------------------
-
-    def set_off(self, session_id: str, off: bool, now: float) -> None:
-        """Switch the memory of one session off or on again; what is said while it is off is never stored."""
-        with self.store.write() as db:
-            current = db.execute(
-                "SELECT rowid FROM off_periods WHERE session_id = ? AND until IS NULL", (session_id,)
-            ).fetchone()
-            if off and current is None:
-                db.execute("INSERT INTO off_periods(session_id, since) VALUES(?, ?)", (session_id, now))
-            elif not off and current is not None:
-                db.execute("UPDATE off_periods SET until = ? WHERE rowid = ?", (now, current["rowid"]))
-
-    def is_off(self, session_id: str, at: float | None = None) -> bool:
-        """Whether a session's memory is off: now, or at a time. By the settings, or by the user's switch."""
-        if session_id in self.settings.values.recall.off_sessions:
-            return True
-        if at is None:
-            sql, values = "SELECT 1 FROM off_periods WHERE session_id = ? AND until IS NULL", (session_id,)
-            return self.store.row(sql, values) is not None
-        found = self.store.row(
-            "SELECT 1 FROM off_periods WHERE session_id = ? AND (until IS NULL OR (since <= ? AND until >= ?))",
-            (session_id, at, at),
-        )
-        return found is not None
 
     # -- asked by recall and by forget -----------------------------------------------------------------------------
 

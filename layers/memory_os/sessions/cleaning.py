@@ -15,7 +15,7 @@ from memory_os.text.fence import strip_fence
 _COMPACTION = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
 _HARNESS = re.compile(
     r"\[(?:CONTEXT COMPACTION|CONTEXT SUMMARY\]|PRIOR CONTEXT|ASYNC |OUT-OF-BAND|SYSTEM NOTICE|Your active task list"
-    r"|Planning state preserved|Background process"
+    r"|Planning state preserved|Background process|Continuing toward |The work looks complete"
     r"|IMPORTANT: (?:The user |The \"|The following skill|Background process|\d+ background|MCP servers|You are running as))"
     r"|Cronjob Response:"
 )
@@ -40,7 +40,7 @@ _BACKGROUND_SESSIONS = ("cron_", "bg_")
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """`hash` is of the message as the host has it, so that it matches what stands in the window."""
+    """`hash` is of what was said before secrets left it, so that it matches what stands in the window."""
 
     text: str
     hash: str
@@ -49,10 +49,10 @@ class Cleaned:
 
 def clean(role: str, raw: str) -> Cleaned:
     """A message as it may be stored; `text` is empty when nobody said anything."""
-    whole = storable(raw[:MESSAGE_MAX_CHARS])
-    words = typed_by_user(whole) if role == "user" else spoken_by_agent(whole)
-    text, secrets = redact(strip_fence(words).strip())
-    return Cleaned(text.strip(), content_hash(raw[:MESSAGE_MAX_CHARS]), secrets)
+    whole = raw[:MESSAGE_MAX_CHARS]
+    said = strip_fence(typed_by_user(whole) if role == "user" else spoken_by_agent(whole)).strip()
+    text, secrets = redact(storable(said))
+    return Cleaned(text.strip(), content_hash(said), secrets)
 
 
 def storable(text: str) -> str:

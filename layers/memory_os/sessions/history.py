@@ -24,7 +24,8 @@ from memory_os.sessions.archive import (
     standing_of,
 )
 from memory_os.sessions.cleaning import Cleaned, clean, is_background
-from memory_os.sessions.scopes import host_user, scope_for
+from memory_os.sessions.off import OffSwitch
+from memory_os.sessions.scopes import host_user, project_of, scope_for
 from memory_os.sessions.state_db import HostMessage, HostSession, StateDb, lineage_root
 from memory_os.store import Row
 from memory_os.text.optout import wants_no_memory
@@ -141,19 +142,20 @@ def _questions(db: StateDb, messages: list[HostMessage]) -> dict[int, HostMessag
 class History:
     """Writes a batch into the archive. Every method runs inside the caller's write transaction."""
 
-    def __init__(self, archive: Archive, profile: str, aliases: Mapping[str, str]) -> None:
+    def __init__(self, archive: Archive, off: OffSwitch, profile: str, aliases: Mapping[str, str]) -> None:
         self.archive = archive
+        self.off = off
         self.profile = profile
         self.aliases = aliases
 
-    def apply(self, db: sqlite3.Connection, batch: Batch, is_off: frozenset[str], imported: Imported) -> None:
+    def apply(self, db: sqlite3.Connection, batch: Batch, imported: Imported) -> None:
         if batch.another_file:
             self._start_over(db)
         for name in dict.fromkeys(message.session_id for message in batch.messages):
             if name in batch.sessions:
                 self._note_session(db, batch, name)
         for message in batch.messages:
-            skipped = self._take(db, batch, message, is_off, imported)
+            skipped = self._take(db, batch, message, imported)
             if skipped:
                 imported.skipped[skipped] += 1
         imported.withdrawn += self._follow_host(db, batch)
@@ -170,9 +172,7 @@ class History:
 
     # -- one message -----------------------------------------------------------------------------------------------
 
-    def _take(
-        self, db: sqlite3.Connection, batch: Batch, message: HostMessage, off: frozenset[str], imported: Imported
-    ) -> str:
+    def _take(self, db: sqlite3.Connection, batch: Batch, message: HostMessage, imported: Imported) -> str:
         """Archive, claim or skip a message; returns why it was skipped, or ""."""
         session = batch.sessions.get(message.session_id)
         if session is None:
@@ -185,7 +185,7 @@ class History:
         asked = clean("user", question.text) if question else None
         if wants_no_memory(cleaned.text if message.role == "user" else asked.text if asked else ""):
             return "asked not to"
-        if session.id in off or self._was_off(db, session.id, message.timestamp):
+        if self.off.is_off(session.id, message.timestamp, key=session.session_key):
             return "switched off"
         user = host_user(session.source, session.user_id, session.session_key, session.id)
         scope = scope_for(user, self.profile, self.aliases).key
@@ -218,8 +218,8 @@ class History:
             db,
             Message(
                 session_id=session.id, lineage=lineage, role=message.role, text=cleaned.text, hash=cleaned.hash,
-                said_at=sane_time(message.timestamp), scope=scope, platform=session.source, project=session.project,
-                model=session.model, standing=standing, host=host,
+                said_at=sane_time(message.timestamp), scope=scope, platform=session.source,
+                project=project_of(session.source, session.folder), model=session.model, standing=standing, host=host,
                 context=neighbour("user" if message.role == "assistant" else "assistant", before),
             ),
         )  # fmt: skip
@@ -244,13 +244,6 @@ class History:
             return False
         self.archive.claim_by_host(db, copy["id"], HostRow(message.id, message.timestamp, message.uid))
         return True
-
-    def _was_off(self, db: sqlite3.Connection, session_id: str, at: float) -> bool:
-        found = db.execute(
-            "SELECT 1 FROM off_periods WHERE session_id = ? AND since <= ? AND (until IS NULL OR until >= ?)",
-            (session_id, at, at),
-        ).fetchone()
-        return found is not None
 
     # -- what the user changed in the host -------------------------------------------------------------------------
 

@@ -60,5 +60,5 @@ def m002_conversations(db: Database) -> None:
         """
     )
     db.conn.execute("CREATE INDEX conversations_lineage ON conversations(lineage)")
-    db.conn.execute("CREATE TABLE off_periods(session_id TEXT NOT NULL, since REAL NOT NULL, until REAL)")
-    db.conn.execute("CREATE INDEX off_periods_session ON off_periods(session_id)")
+    db.conn.execute("CREATE TABLE off_periods(digest TEXT NOT NULL, since REAL NOT NULL, until REAL)")
+    db.conn.execute("CREATE INDEX off_periods_digest ON off_periods(digest)")

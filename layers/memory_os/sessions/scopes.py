@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from memory_os.memory import Scope
 
 # One person at one machine: the terminal and its windows share one memory.
-LOCAL_PLATFORMS = frozenset({"", "cli", "tui", "desktop", "acp", "oneshot"})
+LOCAL_PLATFORMS = frozenset({"", "cli", "tui", "desktop", "acp", "oneshot", "local"})
 LOCAL_USER = "local"
 
 
@@ -18,6 +19,11 @@ def host_user(source: str, user_id: str, session_key: str, session_id: str) -> s
     if user_id:
         return f"{source}:{user_id}"
     return f"{source}:key:{session_key}" if session_key else f"{source}:session:{session_id}"
+
+
+def project_of(source: str, folder: str) -> str:
+    """The name of the folder a local session worked in; empty for a gateway's chats."""
+    return PurePath(folder).name if source in LOCAL_PLATFORMS else ""
 
 
 def scope_for(user: str, profile: str, aliases: Mapping[str, str]) -> Scope:

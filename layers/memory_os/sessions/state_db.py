@@ -56,7 +56,7 @@ class HostSession:
     end_reason: str = ""
     model: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
-    project: str = ""
+    folder: str = ""
     rewinds: int = 0
     archived: bool = False
 
@@ -251,7 +251,7 @@ def _session(row: sqlite3.Row) -> HostSession:
         end_reason=text("end_reason"),
         model=text("model"),
         config=_config(row["model_config"]),
-        project=text("git_repo_root") or text("cwd"),
+        folder=text("git_repo_root") or text("cwd"),
         rewinds=int(row["rewind_count"] or 0),
         archived=bool(row["archived"]) and not row["auto_archived"],
     )
