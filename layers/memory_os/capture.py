@@ -1,0 +1,200 @@
+"""Capture: what the plugin spooled becomes memory. Each record may come twice; the second time changes nothing.
+
+Before anything is stored, our own block is stripped from it, secrets are redacted, and a wish not to be remembered is
+obeyed for the whole turn. The plugin filters too; what is kept is decided here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memory_os.config import Settings
+from memory_os.errors import BadRequest
+from memory_os.facts import Fact, Facts, Statement
+from memory_os.memory import Author, Scope, content_hash
+from memory_os.sessions import CapturedTurn, Sessions
+from memory_os.sessions.archive import sane_time
+from memory_os.sessions.cleaning import clean, is_background, storable
+from memory_os.sessions.scopes import scope_for
+from memory_os.store import Store
+from memory_os.text import plain_text
+from memory_os.text.fence import strip_fence
+from memory_os.text.optout import wants_no_memory
+
+__all__ = ["Capture", "Captured", "strip_fence", "wants_no_memory"]
+
+VERSION = 1
+_TARGETS = {"memory": "general", "user": "user_pref"}
+# What a recall that got no answer in time is counted as, by what waited.
+_MISSED = ("recall", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What became of a record. `outcome`: stored, known (it came before), skipped (with the reason), counted."""
+
+    outcome: str
+    reason: str = ""
+
+
+class Capture:
+    """Takes spool records, one at a time, from any thread."""
+
+    def __init__(self, store: Store, sessions: Sessions, facts: Facts, settings: Settings) -> None:
+        self.store = store
+        self.sessions = sessions
+        self.facts = facts
+        self.settings = settings
+
+    def take(self, record: Mapping[str, Any]) -> Captured:
+        """Store one record. Raises BadRequest for one that no version of the plugin writes; StoreError stays retryable."""
+        if record.get("v") != VERSION:
+            raise BadRequest(f"A spool record of version {record.get('v')!r}; this service reads {VERSION}.")
+        kind = record.get("type")
+        if kind == "turn":
+            captured = self._turn(record)
+        elif kind == "memory_write":
+            captured = self._memory_write(record)
+        elif kind == "missed":
+            captured = self._missed(record)
+        else:
+            raise BadRequest(f"A spool record of an unknown type {str(kind)[:40]!r}.")
+        if captured.outcome == "skipped":
+            self.store.count("capture_skipped", reason=f"{kind}: {captured.reason}")
+        return captured
+
+    def set_session(self, session_id: str, *, off: bool) -> None:
+        """Switch capture and recall of one session off or on."""
+        self.sessions.off.set(session_id, off, time.time())
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    def _turn(self, record: Mapping[str, Any]) -> Captured:
+        turn = _turn_of(record, self.settings.profile)
+        refused = self._refused(turn.platform, turn.session_id, turn.at)
+        if refused:
+            return Captured("skipped", refused)
+        if not turn.user_text.strip() and not turn.assistant_text.strip():
+            return Captured("skipped", "nothing was said")
+        if wants_no_memory(clean("user", turn.user_text).text):
+            return Captured("skipped", "asked not to be remembered")
+        return Captured("stored") if self.sessions.add_turn(turn) else Captured("known")
+
+    def _refused(self, platform: str, session_id: str, at: float) -> str:
+        """Why nothing of this session is kept, or ""."""
+        if not self.settings.values.capture.enabled:
+            return "capture.enabled is false"
+        if is_background(platform, session_id):
+            return "not a person's turn"
+        return "memory is off in this session" if self.sessions.off.is_off(session_id, at) else ""
+
+    # -- the host's memory tool ------------------------------------------------------------------------------------
+
+    def _memory_write(self, record: Mapping[str, Any]) -> Captured:
+        """Mirror an entry of MEMORY.md or USER.md into facts: added, replaced (the old one is history) or removed."""
+        action, target = _string(record, "action"), _string(record, "target") or "memory"
+        if action not in ("add", "replace", "remove") or target not in _TARGETS:
+            raise BadRequest(f"A memory write with action {action[:40]!r} on {target[:40]!r}.")
+        at = _time(record)
+        session_id = _string(record, "session_id")
+        refused = self._refused(_string(record, "platform"), session_id, at)
+        if refused:
+            return Captured("skipped", refused)
+        content = strip_fence(_string(record, "content")).strip()
+        scope = self._scope(record)
+        old = self._mirrored(_string(record, "old_text"), target, scope, at) if action != "add" else None
+        if action == "remove":
+            return self._remove(old, at)
+        if not content:
+            return Captured("skipped", "an empty entry")
+        if self._was_forgotten(content, at):
+            return Captured("skipped", "forgotten since")
+        statement = Statement(
+            content, scope, category=_TARGETS[target], author=Author.AGENT, origin=f"memory:{target}", session_id=session_id
+        )
+        try:
+            kept = self.facts.state(statement, at) if old is None else self.facts.correct(old, statement, at)
+        except BadRequest as refusal:
+            return Captured("skipped", refusal.message)
+        return Captured("known" if kept.merged else "stored")
+
+    def _remove(self, old: Fact | None, at: float) -> Captured:
+        if old is None:
+            return Captured("known", "no fact mirrors that entry")
+        self.facts.retire(old, at)
+        return Captured("stored")
+
+    def _mirrored(self, old_text: str, target: str, scope: Scope, at: float) -> Fact | None:
+        """The fact that mirrors an entry, by its text or, as the host's tool takes it, by a unique part of it."""
+        wanted = strip_fence(old_text).strip()
+        if not wanted:
+            return None
+        found = self.facts.find(wanted, scope)
+        if found is not None:
+            return found
+        candidates = [
+            fact
+            for fact in self.facts.current(scope, at, category=_TARGETS[target])
+            if fact.origin == f"memory:{target}" and wanted in fact.text
+        ]
+        return candidates[0] if len(candidates) == 1 else None
+
+    def _was_forgotten(self, text: str, at: float) -> bool:
+        forgotten_at = self.store.value("SELECT forgotten_at FROM tombstones WHERE hash = ?", (content_hash(text),))
+        return forgotten_at is not None and at <= float(forgotten_at)
+
+    def _scope(self, record: Mapping[str, Any]) -> Scope:
+        profile = _string(record, "profile") or self.settings.profile
+        return scope_for(_string(record, "user"), profile, self.settings.values.scopes.aliases)
+
+    # -- what came too late ----------------------------------------------------------------------------------------
+
+    def _missed(self, record: Mapping[str, Any]) -> Captured:
+        what = _string(record, "what")
+        if what not in _MISSED:
+            raise BadRequest(f"A missed {what[:40]!r}; known are {' and '.join(_MISSED)}.")
+        milliseconds = record.get("milliseconds")
+        waited = f" after {milliseconds} ms" if isinstance(milliseconds, (int, float)) else ""
+        self.store.count(f"{what}_missed", reason=f"{_string(record, 'reason')}{waited}")
+        return Captured("counted")
+
+
+def _turn_of(record: Mapping[str, Any], profile: str) -> CapturedTurn:
+    session_id, at = _string(record, "session_id"), _time(record)
+    user_text = plain_text(record.get("user_message"))
+    assistant_text = plain_text(record.get("assistant_response"))
+    return CapturedTurn(
+        turn_id=_string(record, "turn_id") or _derived_id(record),
+        session_id=session_id,
+        parent_session_id=_string(record, "parent_session_id"),
+        platform=_string(record, "platform"),
+        user=_string(record, "user") or "local",
+        profile=_string(record, "profile") or profile,
+        project=_string(record, "project"),
+        model=_string(record, "model"),
+        at=at,
+        user_text=user_text,
+        assistant_text=assistant_text,
+    )
+
+
+def _derived_id(record: Mapping[str, Any]) -> str:
+    """A turn without an id (a host that gives none) is known by what it holds, so that it still is stored once."""
+    parts = [repr(record.get(name)) for name in ("session_id", "at", "user_message", "assistant_response")]
+    return f"derived:{hashlib.sha256(chr(10).join(parts).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _string(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return storable(value) if isinstance(value, str) else ""
+
+
+def _time(record: Mapping[str, Any]) -> float:
+    value = record.get("at")
+    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    return sane_time(number)
