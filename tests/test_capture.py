@@ -140,7 +140,8 @@ def test_two_users_interleaved_stay_apart(home: Home) -> None:
         user = f"telegram:{number % 2}"
         home.said(f"My bicycle lock opens with parrot{number}.", turn_id=f"t{number}", session_id=user, user=user, platform="telegram")
     found = home.memory.found("bicycle lock", Scope(user="telegram:0"))
-    assert {one.text for one in found} == {"My bicycle lock opens with parrot0.", "My bicycle lock opens with parrot2."}
+    locks = {one.text for one in found if "parrot" in one.text}
+    assert locks == {"My bicycle lock opens with parrot0.", "My bicycle lock opens with parrot2."}
 
 
 @pytest.mark.parametrize(
