@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
 import sys
 import time
 from typing import Any
-from urllib.parse import quote
 
 from . import hooks, launch, offswitch, paths, tools, turn
 from .client import CallFailed, request
@@ -31,6 +28,8 @@ async def slash(raw_args: Any = "") -> str:
 
     What a host says of the sender stands in context variables, which is why they are read before the thread starts.
     """
+    import asyncio  # registering must stay cheap
+
     try:
         home = current_home()
         asker = _asker(home)
@@ -109,6 +108,8 @@ def _short(value: Any) -> str:
 
 def _explain(home: Home, identity: Identity) -> str:
     """The asker's own last turn; `last` of the whole service only for the person at this machine."""
+    from urllib.parse import quote
+
     this_turn = identity.turn_id or ("last" if identity.user == "local" else "")
     if not this_turn:
         return "Nothing was recalled for you in this process yet."
@@ -173,6 +174,8 @@ def add_arguments(parser: Any) -> None:
 
 def run_cli(args: Any) -> None:
     """Run the service's command line with our terminal and end with its exit code. Raises SystemExit."""
+    import subprocess
+
     home, python = current_home(), paths.launch_config().python
     if not python:
         sys.exit("memory-os: launch.json is missing beside the plugin. Run `./setup.sh` of memory-os again.")

@@ -10,14 +10,17 @@ import fcntl
 import json
 import logging
 import os
-import subprocess
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .paths import Home, launch_config, read_object
 from .state import shared
+
+if TYPE_CHECKING:
+    import subprocess
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +90,8 @@ def _stamp(descriptor: int) -> float:
 
 
 def _spawn(home: Home, python: str) -> None:
+    import subprocess  # registering must stay cheap
+
     errors = home.logs / "start.log"
     command = [python, "-m", "memory_os_workers.cli", "serve"]
     try:

@@ -15,7 +15,9 @@ def load(name: str = PACKAGE, folder: Path = FOLDER) -> ModuleType:
     """Import the folder as the host does: from its path, as a package, so that relative imports work."""
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

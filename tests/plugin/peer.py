@@ -93,7 +93,9 @@ def _read(connection: socket.socket) -> tuple[str, dict[str, Any]]:
     while b"\r\n\r\n" not in data:
         data += _some(connection)
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    length = next(
+        int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+    )
     while len(body) < length:
         body += _some(connection)
     return head.split()[1].decode(), json.loads(body or b"{}")

@@ -42,7 +42,11 @@ DONE = json.dumps({"success": True, "entries": []})
                     "rubbish",
                 ]
             },
-            {"removed_entries": {"2": "whole b"}, "patched_entries": {"3": "a c"}, "patched_entries_after": {"3": "a d"}},
+            {
+                "removed_entries": {"2": "whole b"},
+                "patched_entries": {"3": "a c"},
+                "patched_entries_after": {"3": "a d"},
+            },
             [
                 Write("add", "memory", "a"),
                 Write("remove", "memory", "", "whole b"),
@@ -75,11 +79,13 @@ def test_a_providers_notice_says_the_same() -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["action", "content", "old_text", "operations", "target", "success", "removed_entries"]),
-        inner | st.just("add") | st.just(True),
-        max_size=5,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["action", "content", "old_text", "operations", "target", "success", "removed_entries"]),
+            inner | st.just("add") | st.just(True),
+            max_size=5,
+        )
     ),
     max_leaves=15,
 )

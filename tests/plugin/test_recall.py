@@ -60,9 +60,7 @@ def test_the_first_turn_waits_for_a_service_that_it_starts(home: paths.Home, pyt
         made[0].close()
 
 
-def test_it_waits_for_a_service_that_another_process_started_and_that_still_loads(
-    home: paths.Home, peer: Peer
-) -> None:
+def test_it_waits_for_a_service_that_another_process_started_and_that_still_loads(home: paths.Home, peer: Peer) -> None:
     (home.run / "start-attempt").write_text("now")
 
     def load_first(connection: object, path: str, body: object) -> None:
@@ -88,9 +86,7 @@ def test_a_start_that_is_known_to_have_failed_is_not_waited_for(home: paths.Home
     assert reason == "absent" and seconds < 2.0
 
 
-def test_a_start_that_failed_in_another_process_lately_is_not_waited_for(
-    home: paths.Home, python_that: Python
-) -> None:
+def test_a_start_that_failed_in_another_process_lately_is_not_waited_for(home: paths.Home, python_that: Python) -> None:
     python_that("exec sleep 5")
     home.run.mkdir(parents=True)
     (home.run / "start-attempt").write_text("x")

@@ -31,9 +31,7 @@ def test_a_lone_surrogate_survives(home: paths.Home) -> None:
     assert json.loads(spool.write(home, {"t": "cut \ud83d"}).read_bytes()) == {"t": "cut \ud83d"}
 
 
-def test_names_sort_as_written_even_when_the_clock_goes_back(
-    home: paths.Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_sort_as_written_even_when_the_clock_goes_back(home: paths.Home, monkeypatch: pytest.MonkeyPatch) -> None:
     real = time.time_ns()
     clock = iter([real + 5_000_000_000, real, real - 9_000_000_000])
     monkeypatch.setattr(time, "time_ns", lambda: next(clock))

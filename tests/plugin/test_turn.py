@@ -66,7 +66,9 @@ def test_what_the_host_wrote_in_the_users_place_is_nothing(text: str) -> None:
 
 
 def test_a_note_before_the_message_is_taken_off() -> None:
-    assert turn.user_text("[System note: session expired.]\n\n[Note: model was just switched x]\n\nHi, you") == "Hi, you"
+    assert (
+        turn.user_text("[System note: session expired.]\n\n[Note: model was just switched x]\n\nHi, you") == "Hi, you"
+    )
 
 
 def test_an_image_message_gives_its_text() -> None:

@@ -86,8 +86,10 @@ def test_lone_surrogates_are_hashed_not_raised() -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.just(BLOCK),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["role", "content", "api_content", "text", "type"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["role", "content", "api_content", "text", "type"]), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
