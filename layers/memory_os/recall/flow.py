@@ -24,6 +24,8 @@ from memory_os.text.smalltalk import is_small_talk
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
 _ARMS_DEADLINE_S = 0.22
 _SILENT_PLATFORMS = frozenset({"cron", "subagent", "curator"})
+# Candidates whose passages are read.
+_READ = 48
 # Tokens of the fence, the preamble and the labels.
 _FRAME_TOKENS = 50
 
@@ -77,11 +79,13 @@ class Recall:
     def ranked(self, query: Query, deadline_s: float = _ARMS_DEADLINE_S) -> tuple[list[Scored], Found]:
         """All candidates by rank, best first, with their probabilities: what tools, `memory-os recall` and turns share."""
         found = self.arms.search(query, deadline_s)
-        passages = self._index.passages([candidate.pk for candidate in found.candidates])
         best = max((candidate.bm25 for candidate in found.candidates), default=0.0)
+        # Priors move a rank by a quarter at most: what is far behind without them need not be read.
+        leading = sorted(found.candidates, key=lambda one: (-rank_score(one, best), one.pk))[:_READ]
+        passages = self._index.passages([candidate.pk for candidate in leading])
         scored = [
             self._score(candidate, passages[candidate.pk], query, found.searched, best)
-            for candidate in found.candidates
+            for candidate in leading
             if candidate.pk in passages
         ]
         return sorted(scored, key=lambda one: (-one.rank, one.passage.id)), found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from memory_os.facts.likeness import may_conflict, near_equal, overlap
 from memory_os.memory import Author, Layer, Passage
@@ -13,8 +15,8 @@ from memory_os.recall.relevance import Scored
 from memory_os.text import query_terms, token_estimate
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
-_FOLLOWER_PROBABILITY = 0.25
-_FOLLOWER_RANK_SHARE = 0.55
+_FOLLOWER_PROBABILITY = 0.03
+_FOLLOWER_RANK_SHARE = 0.45
 
 # The first lines carry a whole passage, later ones the part around the question's words.
 _FULL_LINES = 4
@@ -32,6 +34,7 @@ _NUMBER = re.compile(r"\d+")
 _QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SAME_QUESTION = 0.6
 _QUESTION_MAX_CHARS = 240
+_BELOW = "below the gate"
 _FENCE_TAG = "memory-context>"
 
 
@@ -83,6 +86,9 @@ def select(
     decisions: list[Decision] = []
     open_candidates: list[Scored] = []
     for scored in ranked:
+        if scored.probability < _FOLLOWER_PROBABILITY:
+            decisions.append(Decision(scored, False, _BELOW))
+            continue
         reason = _unwanted(scored, query, in_window, in_prompt)
         if reason:
             decisions.append(Decision(scored, False, reason))
@@ -90,7 +96,7 @@ def select(
             open_candidates.append(scored)
     best = max((scored.probability for scored in open_candidates), default=0.0)
     if best < limits.probability:
-        decisions += [Decision(scored, False, "below the gate") for scored in open_candidates]
+        decisions += [Decision(scored, False, _BELOW) for scored in open_candidates]
         return Selection([], decisions)
     lines = _fill(_gated(open_candidates, limits, decisions), query, limits, cost, decisions)
     return Selection(_with_conflicts(lines), decisions)
@@ -115,7 +121,7 @@ def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
 
 def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_prompt: Callable[[str], bool]) -> str:
     passage = scored.passage
-    if passage.handle in query.visible.handles:
+    if query.visible.handles and passage.handle in query.visible.handles:
         return "still in the window from an earlier turn"
     if passage.source in in_window:
         return "its message is in the window"
@@ -138,7 +144,7 @@ def _asks_the_same(text: str, query: Query) -> bool:
         return True
     if not _QUESTION_END.search(text):
         return False
-    asked, now = set(query_terms(text)), set(query.terms)
+    asked, now = _wording(text).terms, set(query.terms)
     return bool(asked) and len(asked & now) >= _SAME_QUESTION * len(asked)
 
 
@@ -153,7 +159,7 @@ def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) 
         ):
             kept.append(scored)
         else:
-            decisions.append(Decision(scored, False, "below the gate"))
+            decisions.append(Decision(scored, False, _BELOW))
     return kept
 
 
@@ -195,16 +201,26 @@ def _line(scored: Scored, query: Query, position: int) -> Line:
 
 def _same_thing(first: Passage, second: Passage) -> bool:
     """The same words, a restatement, or one layer's short record of what another has in hardly more words."""
-    if first.content_hash == second.content_hash:
-        return True
     shorter, longer = sorted((first.text, second.text), key=len)
+    if shorter == longer:
+        return True
     if len(longer) > _RETOLD_LENGTH * len(shorter):
         return False
-    if first.layer is not second.layer and _NUMBER.findall(shorter) == _NUMBER.findall(longer):
-        told = set(query_terms(shorter))
-        if told and len(told & set(query_terms(longer))) >= _RETOLD_SHARE * len(told):
-            return True
-    return near_equal(first.text, second.text)
+    words, other_words = _wording(shorter), _wording(longer)
+    common = len(words.terms & other_words.terms)
+    if words.numbers != other_words.numbers or common < _RETOLD_SHARE * len(words.terms):
+        return False
+    return (bool(words.terms) and first.layer is not second.layer) or near_equal(first.text, second.text)
+
+
+class _Wording(NamedTuple):
+    terms: frozenset[str]
+    numbers: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def _wording(text: str) -> _Wording:
+    return _Wording(frozenset(query_terms(text)), tuple(_NUMBER.findall(text)))
 
 
 def _with_conflicts(lines: list[Line]) -> list[Line]:

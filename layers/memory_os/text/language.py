@@ -40,7 +40,11 @@ _MIN_SCRIPT_SHARE = 0.2
 
 def language_of(text: str) -> str:
     """`en`, `de`, `zh`, …, or "" when the text doesn't say (a name, a number, one word of Latin script)."""
-    head = text[:_HEAD_CHARS]
+    return _language_of(text[:_HEAD_CHARS])
+
+
+@lru_cache(maxsize=8192)
+def _language_of(head: str) -> str:
     letters = sum(char.isalpha() for char in head)
     for language, script in _SCRIPTS:
         if letters and len(script.findall(head)) >= _MIN_SCRIPT_SHARE * letters:
