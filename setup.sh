@@ -139,15 +139,16 @@ while [ "$count" -gt 0 ]; do
     esac
 done
 
+if [ -n "$dry_run" ] && [ "$command" = uninstall ]; then
+    say "Nothing is changed. ./setup.sh --uninstall would:"
+    if [ -x "$venv/bin/memory-os" ]; then exec "$venv/bin/memory-os" uninstall "$@"; fi
+    say "  install memory-os into $venv first: it is not there, and it knows what to undo in $hermes_home"
+    exit 0
+fi
 if [ -n "$dry_run" ]; then
     say "Nothing is changed. ./setup.sh would:"
     if sound; then say "  use the environment $venv"; else say "  make the environment $venv with $base"; fi
     say "  install memory-os from $here and the packages of requirements.lock into it"
-    if [ "$command" = uninstall ]; then
-        if [ -x "$venv/bin/memory-os" ]; then exec "$venv/bin/memory-os" uninstall "$@"; fi
-        say "  take everything out of $hermes_home again that setup put there"
-        exit 0
-    fi
     exec "$base" "$here/workers/memory_os_workers/setup/plan.py" "$@"
 fi
 

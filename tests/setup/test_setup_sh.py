@@ -98,6 +98,7 @@ def test_a_dry_run_of_uninstall_needs_no_environment(tools: Path, tmp_path: Path
     done = setup_sh(tools, tmp_path, "--uninstall", "--dry-run", "--python", sys.executable)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path / ".hermes") in done.stderr
+    assert list(tmp_path.iterdir()) == [tools]
 
 
 def test_the_help_names_every_flag(tools: Path, tmp_path: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -15,7 +19,13 @@ from memory_os_workers.setup import manifest, plugin_folder
 from memory_os_workers.setup.host_config import enable_plugin, parse
 from memory_os_workers.setup.manifest import Manifest, change_file
 from memory_os_workers.setup.steps import Outcome
-from memory_os_workers.setup.uninstall import VENV_MARK, own_venv, planned_removals, run_uninstall
+from memory_os_workers.setup.uninstall import (
+    VENV_MARK,
+    own_venv,
+    planned_removals,
+    remove_environment,
+    run_uninstall,
+)
 
 CONFIG = b"# by hand\nmodel:   # inline\r\n  default: x\nplugins:\n    enabled: [foo]   # mine"
 
@@ -101,6 +111,7 @@ def test_purge_takes_the_memory_and_nothing_of_others(settings: Settings) -> Non
 def test_purge_of_a_home_of_ours_alone_removes_it(settings: Settings) -> None:
     installed(settings)
     leave(settings, purge=True)
+    remove_environment(settings)
     assert not settings.home.exists()
 
 
@@ -134,6 +145,32 @@ def test_only_an_environment_of_ours_is_removed(tmp_path: Path, monkeypatch: pyt
     assert own_venv() is None
     (tmp_path / VENV_MARK).touch()
     assert own_venv() == tmp_path
+
+
+def test_a_command_can_remove_the_environment_it_runs_in(settings: Settings) -> None:
+    """Whatever it still has to import or to print, it has done before."""
+    installed(settings)
+    venv = settings.home / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (venv / VENV_MARK).touch()
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(venv), "platbase": str(venv)}))
+    ours = Path(sysconfig.get_path("purelib"))
+    for name in ("rich", "click", "pygments", "markdown_it"):
+        shutil.copytree(ours / name, packages / name)
+    root = Path(__file__).parents[2]
+    (packages / "others.pth").write_text(f"{root / 'layers'}\n{root / 'workers'}\n{ours}\n")
+    done = subprocess.run(
+        [str(venv / "bin" / "python"), "-m", "memory_os_workers.cli", "uninstall", "--purge"],
+        env={**os.environ, "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert not settings.home.exists()
+    assert host_files(settings) == {"config.yaml": CONFIG, "SOUL.md": b"be brief"}
 
 
 def test_the_plan_names_what_stays(settings: Settings) -> None:

@@ -63,7 +63,7 @@ def uninstall(invocation: Invocation, hermes_home: Path | None, purge: bool, dry
 
     Exit code 1: a step failed; the others were done.
     """
-    from memory_os_workers.setup.uninstall import planned_removals, run_uninstall
+    from memory_os_workers.setup.uninstall import planned_removals, remove_environment, run_uninstall
 
     invocation.hermes_home = hermes_home or invocation.hermes_home
     if dry_run:
@@ -72,7 +72,10 @@ def uninstall(invocation: Invocation, hermes_home: Path | None, purge: bool, dry
         return OK
     results = _followed(invocation, run_uninstall(invocation.settings, purge=purge))
     invocation.show({"steps": [asdict(result) for result in results]}, lambda out: None)
-    return FINDINGS if any(result.outcome == "warning" for result in results) else OK
+    if any(result.outcome == "warning" for result in results):
+        return FINDINGS
+    remove_environment(invocation.settings)
+    return OK
 
 
 @click.command()

@@ -126,21 +126,35 @@ _STEPS: dict[str, Callable[[Leaving], str]] = {
 }
 
 
-def _files(leaving: Leaving) -> str:
-    settings, venv = leaving.settings, own_venv()
+def remove_environment(settings: Settings) -> None:
+    """The last act: remove the environment this process runs in, and our folder if that leaves it empty.
+
+    After it nothing can be imported any more, so whatever there is to print has to be printed before.
+    """
+    venv = own_venv()
     try:
-        for pattern in _OURS if leaving.purge else _DERIVED:
-            for path in sorted(settings.home.glob(pattern)):
-                _remove(path)
-        # The environment goes last: this very process runs in it.
-        if venv is not None and venv.exists():
+        if venv is not None:
             shutil.rmtree(venv)
-        if settings.home.exists():
+        if settings.home.is_dir():
             _drop_if_empty(settings.home)
     except OSError as error:
         raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
-    kept = f"memory kept in {settings.home}" if settings.home.exists() else f"{settings.home} removed"
-    return f"{kept}; environment {venv} removed" if venv else kept
+
+
+def _files(leaving: Leaving) -> str:
+    home = leaving.settings.home
+    try:
+        for pattern in _OURS if leaving.purge else _DERIVED:
+            for path in sorted(home.glob(pattern)):
+                _remove(path)
+        for folder in (path for path in (leaving.settings.spool_dir, leaving.settings.backups_dir) if path.is_dir()):
+            _drop_if_empty(folder)
+    except OSError as error:
+        raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
+    venv = own_venv()
+    left = [path for path in home.iterdir() if path != venv] if home.is_dir() else []
+    kept = f"memory kept in {home}" if left else f"nothing is left in {home}"
+    return f"{kept}; the environment {venv} goes last" if venv else kept
 
 
 def _remove(path: Path) -> None:
