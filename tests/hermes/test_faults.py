@@ -3,63 +3,76 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
 from hermes.conftest import Installed, Make
 
 
-def _told_and_answered(installed: Installed) -> None:
+@pytest.fixture(scope="module")
+def faulty(new_home: Make) -> Installed:
+    """One home for faults that are mended again; that its path has spaces is one that must not be."""
+    return new_home("a home with spaces")
+
+
+@pytest.fixture
+def gone_interpreter(faulty: Installed) -> Iterator[str]:
+    launch = faulty.hermes.path / "plugins" / "memory-os" / "launch.json"
+    before = launch.read_text("utf-8")
+    python = "/nonexistent/bin/python"
+    launch.write_text(json.dumps({**json.loads(before), "python": python}), "utf-8")
+    yield python
+    launch.write_text(before, "utf-8")
+
+
+def _told_and_answered(installed: Installed, text: str) -> None:
     """One turn that memory has no part in."""
-    assert installed.hermes.oneshot("The tide table hangs in the wheelhouse.") == "Understood."
-    assert installed.model.turn("The tide table").blocks == []
+    assert installed.hermes.oneshot(text) == "Understood."
+    assert installed.model.turn(text).blocks == []
 
 
-def test_an_interpreter_that_is_gone(new_home: Make) -> None:
-    installed = new_home("no-interpreter")
-    launch = installed.hermes.path / "plugins" / "memory-os" / "launch.json"
-    config = json.loads(launch.read_text("utf-8"))
-    launch.write_text(json.dumps({**config, "python": "/nonexistent/bin/python"}), "utf-8")
-    _told_and_answered(installed)
-    status = installed.memory_os.json("status", expect=3)
-    assert "/nonexistent/bin/python" in status["last_error"]["error"]
+def test_an_interpreter_that_is_gone(faulty: Installed, gone_interpreter: str) -> None:
+    _told_and_answered(faulty, "The tide table hangs in the wheelhouse.")
+    status = faulty.memory_os.json("status", expect=3)
+    assert gone_interpreter in status["last_error"]["error"]
     assert status["spool_depth"] >= 1, "the turn waits on disk"
 
-    launch.write_text(json.dumps(config), "utf-8")
-    installed.memory_os.start()
-    installed.memory_os.settle()
-    installed.hermes.oneshot("Where does the tide table hang?")
-    assert "wheelhouse" in installed.model.turn("Where does the tide table hang?").injected, "nothing was lost"
+    faulty.memory_os.start()
+    faulty.memory_os.settle()
+    faulty.hermes.oneshot("Where does the tide table hang?")
+    assert "wheelhouse" in faulty.model.turn("Where does the tide table hang?").injected, "nothing was lost"
+    faulty.memory_os.stop()
 
 
-def test_a_home_that_cannot_be_written(new_home: Make) -> None:
-    installed = new_home("unwritable")
-    home = installed.memory_os.home
-    home.rename(home.with_name("memory-os-aside"))
+def test_a_home_that_cannot_be_written(faulty: Installed) -> None:
+    home = faulty.memory_os.home
+    aside = home.rename(home.with_name("memory-os-aside"))
     home.write_text("a file in the way of the folder", "utf-8")
-    _told_and_answered(installed)
-    done = installed.memory_os.run("status", expect=None)
+    try:
+        _told_and_answered(faulty, "The anchor chain has eleven shackles.")
+        done = faulty.memory_os.run("status", expect=None)
+    finally:
+        home.unlink()
+        aside.rename(home)
     assert done.returncode != 0
     assert str(home) in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_configuration_with_a_mistake(new_home: Make) -> None:
-    installed = new_home("misconfigured")
-    (installed.memory_os.home / "config.yaml").write_text("recall:\n  max_tokens: plenty\n", "utf-8")
-    _told_and_answered(installed)
-    done = installed.memory_os.run("status", expect=None)
+def test_a_configuration_with_a_mistake(faulty: Installed) -> None:
+    config = faulty.memory_os.home / "config.yaml"
+    config.write_text("recall:\n  max_tokens: plenty\n", "utf-8")
+    try:
+        _told_and_answered(faulty, "The bilge pump is primed by hand.")
+        done = faulty.memory_os.run("status", expect=None)
+    finally:
+        config.unlink()
     assert done.returncode != 0
     assert "recall.max_tokens" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["a home with spaces", "x" * 90])
-def test_a_home_with_an_awkward_path(new_home: Make, name: str) -> None:
-    """Spaces are fine; a path too long for a socket is said, with its cure, and breaks no turn."""
-    installed = new_home(name)
-    installed.hermes.oneshot("The tide table hangs in the wheelhouse.")
-    if len(name) < 80:
-        installed.memory_os.start()
-        assert installed.memory_os.running
-        return
+def test_a_path_too_long_for_a_socket(new_home: Make) -> None:
+    installed = new_home("x" * 90)
+    _told_and_answered(installed, "The tide table hangs in the wheelhouse.")
     findings = " ".join(installed.memory_os.json("status", expect=3)["findings"])
     assert "service.socket" in findings

@@ -107,7 +107,7 @@ class MemoryOS:
         return [path for path in (self.home / "spool").glob("*.json") if not path.name.startswith(".")]
 
     def _pending(self) -> int:
-        return int(self.get("/v1/status").get("pending", 0))
+        return int(self.rows("SELECT count(*) FROM passages WHERE indexed = 0")[0][0])
 
     def stop(self) -> None:
         """End the service by its pid, whatever state it is in."""
