@@ -15,7 +15,7 @@ fail() { say "error: $*"; exit 1; }
 # -- what was asked ----------------------------------------------------------------------------------------------
 
 hermes_home=${HERMES_HOME:-$HOME/.hermes}
-python=${MEMORY_OS_PYTHON:-}
+python=
 command=setup
 purge=
 dry_run=

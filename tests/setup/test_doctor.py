@@ -45,6 +45,12 @@ def test_a_missing_home_is_found(settings: Settings) -> None:
     assert doctor._permissions(settings).state is Verdict.FAIL
 
 
+def test_a_home_without_memory_os_is_left_as_it_is(settings: Settings) -> None:
+    findings = list(doctor.examine(lambda: settings))
+    assert "not installed" in one(findings, "service").detail
+    assert list(settings.hermes_home.iterdir()) == []
+
+
 def test_a_socket_path_too_long_is_found(tmp_path: Path) -> None:
     settings = load_settings({}, hermes_home=tmp_path / ("long" * 30))
     found = doctor._socket(settings)

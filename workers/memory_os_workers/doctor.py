@@ -130,6 +130,9 @@ def _database(settings: Settings) -> Finding:
 
 
 def _service_and_layers(settings: Settings, *, sound: bool) -> Iterator[Finding]:
+    if not settings.home.is_dir():
+        yield fail("service", f"memory-os is not installed in {settings.hermes_home}.", "Run `memory-os setup`.")
+        return
     if not sound:
         yield fail("service", "can't start on a damaged memory.db.", "See memory.db above.")
         return

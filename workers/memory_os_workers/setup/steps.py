@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import memory_os
-from memory_os import config, constants, embedding, ground_truth
+from memory_os import config, constants, ground_truth
 from memory_os.config import Settings
 from memory_os.errors import HostError, SoulRejected
 
@@ -98,6 +98,9 @@ def _config(run: Installation) -> str:
 
 
 def _model(run: Installation) -> str:
+    # numpy and onnx: half a second that the other commands of this package need not pay.
+    from memory_os import embedding
+
     folder = embedding.prepare_model(run.settings.models_dir, run.progress)
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
     return f"{run.settings.values.embedding.model}, {size / 1e6:.0f} MB in {folder}"
