@@ -1,0 +1,76 @@
+"""Memories made up for measuring: as many as wanted, no two alike, and questions about some of them.
+
+Their vectors are real ones of a few hundred such sentences, each moved a little by noise from a fixed seed: encoding
+10,000 texts would take ten minutes and change nothing about the time of a search.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from memory_os.embedding import Embedder
+from memory_os.index import Index, embed_text
+from memory_os.memory import Author, Layer, Passage, Scope, content_hash
+
+_PROJECTS = ("harbour", "lantern", "meadow", "quarry", "orchard", "beacon", "glacier", "thicket", "ferry", "windmill")
+_PARTS = ("database", "queue", "gateway", "scheduler", "cache", "importer", "dashboard", "mailer", "archive", "search page")
+_SAID = (
+    "The {part} of project {project} listens on port {number}, we settled that on the call.",
+    "For {project} the {part} is restarted every {number} hours because of the slow leak.",
+    "We decided that the {part} in {project} keeps its logs for {number} days.",
+    "The {part} of {project} failed {number} times last night, the disk was full.",
+    "In {project} the owner of the {part} wants at most {number} requests a second.",
+)
+_ASKED = (
+    "Which port does the {part} of project {project} listen on?",
+    "How often is the {part} restarted in {project}?",
+    "How long does the {part} of {project} keep its logs?",
+    "Why did the {part} of {project} fail?",
+    "What is the request limit of the {part} in {project}?",
+)
+_BASE_TEXTS = 250
+_NOISE = 0.35
+_SEED = 20
+_SPAN_S = 400 * 86_400.0
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    texts: list[str]
+    questions: list[str]
+
+
+def generate(count: int) -> Generated:
+    """`count` different sentences, and a hundred questions about them."""
+    combinations = itertools.cycle(itertools.product(_SAID, _PROJECTS, _PARTS))
+    texts = [
+        said.format(project=project, part=part, number=1000 + index)
+        for index, (said, project, part) in enumerate(itertools.islice(combinations, count))
+    ]
+    asked = itertools.islice(itertools.product(_ASKED, _PROJECTS, _PARTS), 0, 500, 5)
+    return Generated(texts, [question.format(project=project, part=part) for question, project, part in asked])
+
+
+def fill(index: Index, embedder: Embedder, texts: list[str], now: float) -> Iterator[int]:
+    """Write the texts as session passages with embeddings. Yields how many are done."""
+    base = embedder.embed_passages(texts[:_BASE_TEXTS])
+    noise = np.random.default_rng(_SEED)
+    scope = Scope().key
+    for start in range(0, len(texts), _BATCH):
+        vectors = {}
+        with index.store.write():
+            for number, text in enumerate(texts[start : start + _BATCH], start):
+                passage = Passage(
+                    layer=Layer.SESSIONS, source=f"message:{number}", text=text, scope=scope, kind="said",
+                    author=Author.USER, session_id=f"bench-{number // 20}",
+                    created_at=now - _SPAN_S * (1 - number / len(texts)),
+                )  # fmt: skip
+                index.replace(passage.source, [passage])
+                moved = base[number % len(base)] + noise.normal(0, _NOISE / np.sqrt(base.shape[1]), base.shape[1])
+                vectors[content_hash(embed_text(passage))] = (moved / np.linalg.norm(moved)).astype(np.float32)
+        index.store_embeddings(vectors)
+        yield min(start + _BATCH, len(texts))
