@@ -288,6 +288,26 @@ def test_missing_names_what_is_gone_from_disk(documents: Documents, settings: Se
     assert documents.missing() == []
 
 
+def test_a_deleted_or_renamed_file_leaves_with_the_next_ingest_of_its_folder(
+    documents: Documents, settings: Settings, tmp_path: Path
+) -> None:
+    for name in ("a.md", "deep/b.md", "deep/c.md"):
+        write(settings.vault / name, f"text of {name}")
+    outside = write(tmp_path / "o.md", "outside")
+    documents.ingest(settings.vault)
+    documents.ingest(outside)
+    outside.unlink()
+    (settings.vault / "a.md").unlink()
+    (settings.vault / "deep" / "b.md").rename(settings.vault / "deep" / "renamed.md")
+    assert documents.ingest(settings.vault / "deep").as_dict()["removed"] == 1
+    assert passages(documents, "a.md")
+    report = documents.ingest(settings.vault)
+    assert [(one.path, one.status) for one in report.files if one.status != "unchanged"] == [("a.md", "removed")]
+    assert sorted(documents.missing()) == [f"document:{outside}"]
+    assert passages(documents, "deep/renamed.md")
+    assert not passages(documents, "deep/b.md")
+
+
 def test_what_was_forgotten_does_not_come_back(documents: Documents, settings: Settings, store: Store) -> None:
     filler = "This is an ordinary sentence. " * 25
     path = write(settings.vault / "a.md", f"# Notes\n\n{filler}\n\n# More\n\nThe old address.")

@@ -31,10 +31,10 @@ SOURCE_PREFIX = "document:"
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """How one file went. `chunks`: how many passages it has now. `notes`: what was passed over in it."""
+    """How one file went; `removed`: it is gone from its folder, and from memory. `chunks`: how many passages it has now. `notes`: what was passed over in it."""
 
     path: str
-    status: Literal["ok", "unchanged", "skipped"]
+    status: Literal["ok", "unchanged", "skipped", "removed"]
     reason: str = ""
     chunks: int = 0
     notes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class IngestReport:
             for one in self.files
             if one.status != "unchanged" or one.notes
         ]
-        figures = {status: self.count(status) for status in ("ok", "unchanged", "skipped")}
+        figures = {status: self.count(status) for status in ("ok", "unchanged", "skipped", "removed")}
         return {**figures, "excluded": self.excluded, "chunks": self.chunks, "files": told}
 
 
@@ -84,11 +84,14 @@ class Documents:
     def ingest(self, path: Path, progress: Progress | None = None) -> IngestReport:
         """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
 
-        Raises DocumentError if the path is relative or there is nothing at it.
+        What was taken from a folder earlier and is no longer in it leaves memory. Raises DocumentError if the path is relative or there is nothing at it.
         """
         root = _resolved(path)
         found = list(find_files(root))
-        return self._take(found, progress)
+        report = self._take(found, progress)
+        if root.is_dir():
+            report.files += self._leave(root)
+        return report
 
     def refresh(self, progress: Progress | None = None) -> IngestReport:
         """Take in again what is known and still there: edited files, and those an older chunker cut."""
@@ -106,6 +109,14 @@ class Documents:
             progress(len(wanted), len(wanted), "")
         self._tally(report)
         return report
+
+    def _leave(self, root: Path) -> list[FileReport]:
+        """Forget the documents below a folder whose files are gone: deleted, moved or renamed."""
+        names = [source.removeprefix(SOURCE_PREFIX) for source in self.missing()]
+        gone = [name for name in names if self._absolute(name).is_relative_to(root)]
+        for name in gone:
+            self.forget(SOURCE_PREFIX + name)
+        return [FileReport(name, "removed", "is gone") for name in gone]
 
     def _one(self, found: Found) -> FileReport:
         try:
