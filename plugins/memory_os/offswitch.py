@@ -1,12 +1,15 @@
 """`/memory-os off`: chats without memory. One small file in the memory-os folder, read by every process of the home.
 
 A chat is named by the host's session key where there is one (a gateway's chat outlives its sessions), else by the
-session id.
+session id. The marker's time is when it went off; switched on again it is renamed, so that the service, which may not
+be running now, later knows what was said meanwhile and keeps it out of what it takes over from the host's own history.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from .paths import Home
@@ -21,14 +24,16 @@ def turn_off(home: Home, name: str) -> None:
     """Raises OSError."""
     marker = _marker(home, name)
     marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    marker.touch(mode=0o600)
+    with suppress(FileExistsError):  # already off, and since then
+        marker.touch(mode=0o600, exist_ok=False)
 
 
 def turn_on(home: Home, *names: str) -> None:
     """Raises OSError."""
     for name in names:
-        if name:
-            _marker(home, name).unlink(missing_ok=True)
+        marker = _marker(home, name)
+        with suppress(FileNotFoundError):
+            marker.replace(marker.with_name(f"{marker.name}.ended-{time.time_ns()}"))
 
 
 def _marker(home: Home, name: str) -> Path:
