@@ -166,6 +166,10 @@ class Sessions:
 
     # -- asked by recall and by forget -----------------------------------------------------------------------------
 
+    def is_off(self, session_id: str) -> bool:
+        """Whether the memory of a session is switched off, by the settings or by the user."""
+        return self.off.is_off(session_id)
+
     def sources_of(self, hashes: Sequence[str], session_id: str) -> set[str]:
         """The passage sources of messages that stand in this conversation's window, by their content hashes."""
         if not hashes:
