@@ -46,13 +46,21 @@ def find_files(root: Path) -> Iterator[Found]:
     waiting = [Found(root)]
     while waiting:
         found = waiting.pop()
-        if found.refused or found.excluded or not found.path.is_dir():
+        if found.refused or found.excluded or not _is_folder(found.path):
             yield found
             continue
         try:
             waiting += reversed(list(_inside(found.path, root)))
         except OSError as error:
             yield Found(found.path, refused=_because(error))
+
+
+def _is_folder(path: Path) -> bool:
+    """False too for what can't be looked at: reading it then says why."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _inside(folder: Path, root: Path) -> Iterator[Found]:

@@ -31,7 +31,10 @@ SOURCE_PREFIX = "document:"
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """How one file went; `removed`: it is gone from its folder, and from memory. `chunks`: how many passages it has now. `notes`: what was passed over in it."""
+    """How one file went; `removed`: it is gone from its folder, and so from memory.
+
+    `chunks`: how many passages it has now. `notes`: what was passed over in it.
+    """
 
     path: str
     status: Literal["ok", "unchanged", "skipped", "removed"]
@@ -84,7 +87,8 @@ class Documents:
     def ingest(self, path: Path, progress: Progress | None = None) -> IngestReport:
         """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
 
-        What was taken from a folder earlier and is no longer in it leaves memory. Raises DocumentError if the path is relative or there is nothing at it.
+        What was taken from a folder earlier and is no longer in it leaves memory. Raises DocumentError if the path is
+        relative or there is nothing at it.
         """
         root = _resolved(path)
         found = list(find_files(root))
@@ -96,7 +100,7 @@ class Documents:
     def refresh(self, progress: Progress | None = None) -> IngestReport:
         """Take in again what is known and still there: edited files, and those an older chunker cut."""
         known = [self._absolute(row["path"]) for row in self.store.rows("SELECT path FROM documents ORDER BY path")]
-        return self._take([Found(path) for path in known if path.is_file()], progress)
+        return self._take([Found(path) for path in known if not _is_gone(path)], progress)
 
     def _take(self, found: list[Found], progress: Progress | None) -> IngestReport:
         wanted = [one for one in found if not one.excluded]
@@ -222,7 +226,7 @@ class Documents:
     def missing(self) -> list[str]:
         """Sources of ingested files that are no longer where they were. (A drive not mounted looks the same.)"""
         rows = self.store.rows("SELECT path FROM documents ORDER BY path")
-        return [SOURCE_PREFIX + row["path"] for row in rows if not self._absolute(row["path"]).exists()]
+        return [SOURCE_PREFIX + row["path"] for row in rows if _is_gone(self._absolute(row["path"]))]
 
     def health(self) -> Health:
         rows = self.store.rows("SELECT status, count(*) AS files, sum(chunks) AS chunks FROM documents GROUP BY status")
@@ -260,6 +264,17 @@ def _resolved(path: Path) -> Path:
         raise DocumentError(f"There is nothing at {_shown(path)}.") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise DocumentError(f"{_shown(path)} can't be read: {error}.") from error
+
+
+def _is_gone(path: Path) -> bool:
+    """Surely gone, that is; a folder that can't be searched says nothing."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _context(name: str, parsed: Parsed, one: Chunk) -> str:
