@@ -149,7 +149,8 @@ class Engine:
         return self.documents.ingest(Path(path), progress).as_dict()
 
     def reindex(self, progress: Progress | None = None) -> dict[str, Any]:
-        """Rebuild the collection from memory.db. Raises VectorsError."""
+        """Cut documents of an older chunker again, then rebuild the collection from memory.db. Raises VectorsError."""
+        self.documents.refresh(progress)
         return {"points": self.indexing.rebuild(self.settings.vectors_dir, progress)}
 
     def import_holographic(self, path: str | Path, caller: Mapping[str, Any]) -> dict[str, Any]:

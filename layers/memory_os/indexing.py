@@ -100,18 +100,27 @@ class Indexing:
                 if self.collection is None
                 else self.collection.begin_rebuild(FINGERPRINT, embedder.dimension)
             )
-            self._index.mark_all_unindexed()
-            total = self._index.pending_count()
-            done = 0
-            while pending := self._index.pending(_PAGE):
-                self._upsert(fresh, pending)
-                done += len(pending)
-                if progress is not None:
-                    progress(done, max(total, done), "reindexing")
+            try:
+                done = self._fill(fresh, progress)
+            except BaseException:
+                # An unpublished shard goes with its lock; the old collection answers on.
+                fresh.close()
+                raise
             self.collection = fresh.swap()
             self.fault = None
             self._store.count("reindexed", reason=f"{done} passages")
             return done
+
+    def _fill(self, fresh: Collection, progress: Progress | None) -> int:
+        self._index.mark_all_unindexed()
+        total = self._index.pending_count()
+        done = 0
+        while pending := self._index.pending(_PAGE):
+            self._upsert(fresh, pending)
+            done += len(pending)
+            if progress is not None:
+                progress(done, max(total, done), "reindexing")
+        return done
 
     def dense(self, vector: NDArray[np.float32], query: Query, limit: int) -> list[tuple[str, float]]:
         """The dense arm of a recall. Raises VectorsError."""
