@@ -8,27 +8,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from memory_os.embedding import prepare_model
 
 from workers.running import Home
 
 
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model's files, written once for all homes of these tests (a user's home has its own)."""
+    return prepare_model(tmp_path_factory.mktemp("models"))
+
+
 @pytest.fixture
-def home() -> Iterator[Home]:
+def home(models: Path) -> Iterator[Home]:
     """A new home, its service (if one was started) ended afterwards."""
-    yield from _home()
+    yield from _home(models)
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Home]:
+def served(models: Path) -> Iterator[Home]:
     """A home whose service is ready, for a whole module."""
-    for one in _home():
+    for one in _home(models):
         one.serve(ready=True)
         yield one
 
 
-def _home() -> Iterator[Home]:
+def _home(models: Path) -> Iterator[Home]:
     folder = Path(tempfile.mkdtemp(prefix="mos-"))
     one = Home(folder / "hermes home")
+    one.settings.home.mkdir(parents=True)
+    one.settings.models_dir.symlink_to(models)
     try:
         yield one
     finally:

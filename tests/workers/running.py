@@ -97,7 +97,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, errors
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 90.0) -> None:
     """Poll until the condition holds; fails the test when it never does."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -26,7 +26,7 @@ from memory_os_workers.cli import COMMANDS, cli, main
 from memory_os_workers.cli.invocation import exit_code
 from memory_os_workers.cli.status import findings
 
-from workers.running import Home, environment
+from workers.running import Home, environment, wait_until
 
 
 def _main(
@@ -191,7 +191,7 @@ def test_findings_name_what_is_degraded() -> None:
             "background": {"note": "", "spool": {"failing": True, "last_error": "OSError"}, "spool_depth": 1},
         }
     )
-    assert found == ["layer fabric: gone mount it", "recall works by words only: no weights", "spool fails: OSError"]
+    assert found == ["layer fabric: gone · mount it", "recall works by words only: no weights", "spool fails: OSError"]
 
 
 def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) -> None:
@@ -227,6 +227,8 @@ def test_holographic_facts_come_over_once(warm: Command, tmp_path: Path) -> None
             "CREATE TABLE facts(fact_id INTEGER PRIMARY KEY, content TEXT UNIQUE, category TEXT, tags TEXT, trust_score REAL,"
             " retrieval_count INTEGER, helpful_count INTEGER, created_at TEXT, updated_at TEXT)"
         )
+        db.execute("CREATE TABLE entities(entity_id INTEGER PRIMARY KEY, name TEXT)")
+        db.execute("CREATE TABLE fact_entities(fact_id INTEGER, entity_id INTEGER)")
         db.execute(
             "INSERT INTO facts VALUES(1, 'The beacon is repainted each spring', 'general', '', 0.5, 0, 0,"
             " '2026-01-02 03:04:05', '2026-01-02 03:04:05')"
@@ -237,12 +239,13 @@ def test_holographic_facts_come_over_once(warm: Command, tmp_path: Path) -> None
     assert (again["added"], again["unchanged"]) == (0, 1)
 
 
-def test_a_document_goes_in_and_is_recalled_and_explained(warm: Command, tmp_path: Path) -> None:
+def test_a_document_goes_in_and_is_recalled(warm: Command, served: Home, tmp_path: Path) -> None:
     (tmp_path / "harbour.md").write_text("# Harbour\n\nThe harbour crane lifts forty tonnes on weekdays.\n", "utf-8")
     (tmp_path / "picture.md").write_bytes(b"\x00\x01\x02\xff" * 500)
     code, out, _ = warm("ingest", str(tmp_path), "--json")
     assert code == 1  # one file was skipped
     assert "picture.md" in out
+    wait_until(lambda: served.client.get("/v1/status")["pending_embeddings"] == 0)
     code, out, _ = warm("recall", "how", "much", "does", "the", "harbour", "crane", "lift")
     assert code == 0 and "forty tonnes" in out
     found = warm.json("recall", "how much does the harbour crane lift")

@@ -52,7 +52,6 @@ def test_a_start_while_the_old_service_closes_waits_for_its_lock(home: Home) -> 
 
 
 def test_the_reason_of_a_failed_start_is_raised_as_what_it_is(home: Home) -> None:
-    home.settings.home.mkdir(parents=True)
     home.settings.database.write_bytes(b"no database " * 999)
     with pytest.raises(StoreCorrupt, match="damaged"):
         ensure_service(home.settings, 30)

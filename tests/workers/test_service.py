@@ -150,7 +150,6 @@ def test_a_socket_of_another_program_is_left_alone(home: Home) -> None:
 
 
 def test_a_damaged_database_is_refused_kept_and_reported(home: Home) -> None:
-    home.settings.home.mkdir(parents=True)
     damaged = b"this is no database " * 500
     home.settings.database.write_bytes(damaged)
     code, errors = ended(home.spawn())

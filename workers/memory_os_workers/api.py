@@ -197,15 +197,10 @@ async def _tool(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
     payload = checked(await _body(request), {"arguments": dict, "caller": dict})
     engine = await service.engine()
-    return web.json_response(
-        await _in(
-            service.executors.tools,
-            engine.call_tool,
-            request.match_info["name"],
-            payload.get("arguments") or {},
-            _caller(payload.get("caller")),
-        )
-    )
+    name, arguments = request.match_info["name"], payload.get("arguments") or {}
+    result = await _in(service.executors.tools, engine.call_tool, name, arguments, _caller(payload.get("caller")))
+    service.embed_soon()
+    return web.json_response(result)
 
 
 # -- for the command line ------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Background:
         self._house = house
         self._busy = busy
         self._nudged = asyncio.Event()
-        self._taken = asyncio.Event()
+        self._written = asyncio.Event()
         self.spool = Duty("taking the spool in")
         self.embedding = Duty("embedding")
         self.housekeeping = Duty("housekeeping")
@@ -120,13 +120,17 @@ class Background:
         """Look at the spool now."""
         self._nudged.set()
 
+    def embed_soon(self) -> None:
+        """Something was written that wants its vector."""
+        self._written.set()
+
     async def run(self) -> None:
         await asyncio.gather(self._capture_loop(), self._embedding_loop(), self._housekeeping_loop())
 
     async def drain(self) -> int:
         """Take the spool in now; serialised with the loop's own draining. Returns how many records were taken."""
         taken = await self._attempt(self.spool, self._capture, self.engine.drain_spool)
-        self._taken.set()  # what was taken in wants its vectors
+        self.embed_soon()
         return taken or 0
 
     def figures(self) -> dict[str, Any]:
@@ -145,7 +149,7 @@ class Background:
 
     async def _embedding_loop(self) -> None:
         while not self.stopping:
-            await _pause(self._taken, max(INTERVAL_S, retry_delay(self.embedding.failures_in_a_row)))
+            await _pause(self._written, max(INTERVAL_S, retry_delay(self.embedding.failures_in_a_row)))
             while self.engine.ready and not self.stopping:
                 await self._give_way()
                 if not await self._attempt(self.embedding, self._embed, self.engine.index_pending, EMBED_BATCH):

@@ -96,6 +96,11 @@ class Service:
             raise self.failure or ServiceUnavailable("The service is stopping.")
         return self._engine
 
+    def embed_soon(self) -> None:
+        """Tell the background that something was written."""
+        if self.background is not None:
+            self.background.embed_soon()
+
     def note_error(self, error: BaseException) -> None:
         """Count an unexpected error of a request, for `status`."""
         self.errors += 1

@@ -44,6 +44,7 @@ async def stream_work(
         while not running.done() or not lines.empty():
             await _send_next(response, lines, running)
         last = _outcome(service, running)
+        service.embed_soon()
         await response.write(_line(last))
         await response.write_eof()
     except ConnectionResetError:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_PIPE_WIDTH = 160
+
 OK, FINDINGS, USAGE, RUNNING, UNAVAILABLE = 0, 1, 2, 3, 4
 
 
@@ -115,7 +117,9 @@ def console() -> Console:
     """A console for people. Recalled text is data: no markup, no emoji codes are read out of it."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    # Into a pipe or a file a table may be as wide as it needs; 80 columns would cut it for nobody.
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True, width=width)
 
 
 def print_table(target: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:

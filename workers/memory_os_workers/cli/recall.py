@@ -14,7 +14,6 @@ from memory_os_workers.cli.invocation import (
     Invocation,
     json_option,
     pass_invocation,
-    print_table,
     user_option,
     when,
 )
@@ -96,20 +95,11 @@ def _print_arms(out: Console, found: dict[str, Any]) -> None:
 
 
 def _print_lines(out: Console, lines: list[dict[str, Any]]) -> None:
-    rows = [
-        (
-            line.get("handle"),
-            "shown" if line.get("shown") else "dropped",
-            line.get("reason"),
-            _scores(line.get("scores")),
-            str(line.get("text") or "(forgotten)"),
-        )
-        for line in lines
-    ]
-    print_table(out, ("handle", "", "why", "scores", "text"), rows)
+    """Each candidate on two lines: what it says, then its scores and why it was left out."""
+    for line in lines:
+        out.print(f"{'+' if line['shown'] else '-'} {line['handle'] or '(forgotten)'} {' '.join(line['text'].split())}")
+        out.print(f"    {line['reason']}{': ' * bool(line['reason'])}{_scores(line['scores'])}", style="dim")
 
 
-def _scores(scores: object) -> str:
-    if not isinstance(scores, dict):
-        return ""
-    return " ".join(f"{key} {one:.2f}" if isinstance(one, float) else f"{key} {one}" for key, one in scores.items())
+def _scores(scores: dict[str, Any]) -> str:
+    return " · ".join(f"{key} {one:.2f}" if isinstance(one, float) else f"{key} {one}" for key, one in scores.items())

@@ -86,7 +86,7 @@ def egress(found: dict[str, Any]) -> list[str]:
 def findings(found: dict[str, Any]) -> list[str]:
     """What somebody should look at, one line each, with its cure."""
     lines = [
-        f"layer {name}: {layer.get('detail') or 'degraded'} {layer.get('cure', '')}".strip()
+        " · ".join(filter(None, (f"layer {name}: {layer.get('detail') or 'degraded'}", layer.get("cure", ""))))
         for name, layer in (found.get("layers") or {}).items()
         if layer.get("state") == "degraded"
     ]
@@ -170,8 +170,7 @@ def _duration(seconds: float) -> str:
 
 
 def _detail(layer: dict[str, Any]) -> str:
-    figures = " · ".join(f"{key} {value}" for key, value in (layer.get("figures") or {}).items())
-    return " · ".join(filter(None, (layer.get("detail", ""), figures, layer.get("cure", ""))))
+    return " · ".join(filter(None, (layer.get("detail", ""), layer.get("cure", ""))))
 
 
 def _counter_row(name: str, counter: Any) -> tuple[str, object, str]:
