@@ -28,6 +28,14 @@ class CallFailed(Exception):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
 
+    @property
+    def nobody(self) -> bool:
+        """Whether nobody listens, so that starting the service may help.
+
+        A default path too long for the kernel counts: a service with `service.socket` set announces a shorter one.
+        """
+        return self.reason in ("absent", "path_too_long")
+
 
 def request(path: str, method: str, target: str, body: dict[str, Any] | None, until: float) -> tuple[int, Any]:
     """Send and return (HTTP status, parsed JSON) before the monotonic time `until`. Raises CallFailed."""

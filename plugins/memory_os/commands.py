@@ -65,7 +65,7 @@ def answer(raw: str, home: Home, asker: Asker) -> str:
             return _explain(home, asker.identity)
         return _tool(verb, rest, home, asker)
     except CallFailed as failure:
-        reason = launch.last_failure(home).get("error") if failure.reason == "absent" else ""
+        reason = launch.last_failure(home).get("error") if failure.nobody else ""
         return f"memory-os: no answer from the service ({failure.reason}). {reason or ''}".strip()
 
 

@@ -89,7 +89,7 @@ def _deliver(home: Home, path: str, body: dict[str, Any]) -> None:
     try:
         request(home.socket(), "POST", path, body, time.monotonic() + _CALL_SECONDS)
     except CallFailed as failure:
-        if failure.reason != "absent":
+        if not failure.nobody:
             shared().counts.add(f"courier:{failure.reason}")
         elif path == "/v1/spool" or body.get("event") == "session_start":
             launch.start(home)

@@ -104,7 +104,8 @@ def post_llm_call(
         return
     if this_turn and not shared().captured.add((str(home.hermes), this_turn), True):
         return
-    capture_turn(home, identity, session, this_turn, text, assistant_response, model=_text(more.get("model")))
+    if not capture_turn(home, identity, session, this_turn, text, assistant_response, model=_text(more.get("model"))):
+        shared().captured.drop((str(home.hermes), this_turn))
 
 
 @guarded
@@ -184,9 +185,9 @@ def recalled(home: Home, payload: dict[str, Any]) -> str:
 
 def capture_turn(
     home: Home, identity: Identity, session_id: str, turn_id: str, text: str, answer: Any, *, model: str = ""
-) -> None:
-    """Spool one finished turn."""
-    write_record(
+) -> bool:
+    """Spool one finished turn; False if the disk refused it."""
+    return write_record(
         home,
         {
             "type": "turn",
@@ -225,13 +226,16 @@ def mirror_memory(home: Home, session_id: str, identity: Identity, writes: list[
         )
 
 
-def write_record(home: Home, record: dict[str, Any]) -> None:
+def write_record(home: Home, record: dict[str, Any]) -> bool:
     """Spool and nudge. A disk that refuses is logged once and counted; the count reaches the service by a nudge."""
+    written = True
     try:
         spool.write(home, {"v": 1, "at": time.time(), **record})
     except OSError as error:
         note_fault(f"spool_{record['type']}:{error.errno}", error)
+        written = False
     courier.nudge(home)
+    return written
 
 
 def record_missed(home: Home, what: str, reason: str, seconds: float) -> None:

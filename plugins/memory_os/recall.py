@@ -65,7 +65,7 @@ def _recall(home: Home, payload: dict[str, Any], started: float, patient: bool) 
     try:
         return _call(home, payload, until)
     except CallFailed as failure:
-        if failure.reason != "absent":
+        if not failure.nobody:
             raise
         since = time.time()
         launched = launch.start(home)
@@ -81,7 +81,7 @@ def _when_up(home: Home, payload: dict[str, Any], until: float, since: float) ->
         try:
             return _call(home, payload, until)
         except CallFailed as failure:
-            if failure.reason != "absent" or time.monotonic() >= until:
+            if not failure.nobody or time.monotonic() >= until:
                 raise
         if launch.failed_since(home, since):
             raise CallFailed("absent", "the service could not start")

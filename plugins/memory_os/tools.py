@@ -119,7 +119,7 @@ def _request(home: Home, target: str, body: dict[str, Any], until: float) -> tup
         try:
             return request(home.socket(), "POST", target, body, until)
         except CallFailed as failure:
-            if failure.reason != "absent" or time.monotonic() > wait_until:
+            if not failure.nobody or time.monotonic() > wait_until:
                 raise
             launched = launch.start(home) or launched or launch.is_young(home)
             if not launched or launch.failed_since(home, since):
@@ -130,7 +130,7 @@ def _request(home: Home, target: str, body: dict[str, Any], until: float) -> tup
 def _explain(home: Home, failure: CallFailed) -> tuple[str, str]:
     if failure.reason == "timeout":
         return "The memory service did not answer in time.", "Go on without it, or ask for less."
-    if failure.reason == "absent":
+    if failure.nobody:
         why = launch.last_failure(home).get("error")
         return f"The memory service is not running. {why or ''}".strip(), "The user can run `memory-os doctor`."
     return f"The memory service could not be used ({failure.reason}).", "The user can run `memory-os doctor`."

@@ -1,7 +1,7 @@
 """What the model still sees: hashes of the visible messages and handles of lines injected earlier.
 
 Recall drops what stands here, and may show a line again only after it left the window. Measured: 500 KB of history
-take about 1 ms.
+take about 2 ms.
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ def visible(history: Any, current: Any = None) -> Window:
             continue
         sent = message.get("api_content")
         text = plain_text(message.get("content"))
-        for fenced in (sent, text):
-            if isinstance(fenced, str) and _FENCE_OPEN in fenced:
-                handles.update(dict.fromkeys(_handles(fenced)))
+        handles.update(dict.fromkeys(_handles(sent)))
         if _FENCE_OPEN in text:
+            handles.update(dict.fromkeys(_handles(text)))
             text = _FENCE.sub("", text)  # newer hosts append the block to an image message as a part of its own
         text = text.strip()
         if not text or text.startswith(_COMPACTION):
@@ -85,8 +84,13 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _handles(text: str) -> list[str]:
-    return [handle for block in _FENCE.findall(text) for handle in _HANDLE.findall(block)]
+def _handles(text: Any) -> list[str]:
+    """The handles inside the blocks of a text, in their order."""
+    start = text.find(_FENCE_OPEN) if isinstance(text, str) else -1
+    if start < 0:
+        return []
+    # str.find first: it passes the message itself over ten times faster than the pattern would.
+    return [handle for block in _FENCE.findall(text, start) for handle in _HANDLE.findall(block)]
 
 
 def _without_current(messages: Sequence[dict[str, Any]], current: Any) -> Sequence[dict[str, Any]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -70,6 +71,23 @@ def test_it_waits_for_a_service_that_another_process_started_and_that_still_load
     peer.conduct = load_first
     peer.context = "loaded"
     assert recall.ask(home, {})["context"] == "loaded"
+
+
+def test_a_home_too_deep_for_a_socket_is_served_on_the_one_that_the_service_announces(
+    tmp_path: Path, python_that: Python, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / ("deep" * 25)))
+    deep = paths.current_home()
+    short = Path(tempfile.mkdtemp()) / "s"
+    announcement = f'{{"socket": "{short}"}}'
+    python_that(f"sleep 0.3; echo '{announcement}' > '{deep.run}/service.json'; exec sleep 5")
+    peer = Peer(short)
+    peer.context = "found"
+    try:
+        assert recall.ask(deep, {})["context"] == "found"
+    finally:
+        peer.close()
+        short.parent.rmdir()
 
 
 def test_only_the_first_turn_waits(home: paths.Home, python_that: Python) -> None:
