@@ -1,0 +1,366 @@
+"""Forgetting: out of every layer, the ledgers and the backups, with tombstones against imports, and with proof.
+
+Private memory is forgotten by whom it belongs to. What is shared (fabric, documents) only by the person at the machine.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_os.documents import Documents
+from memory_os.errors import BadRequest, FabricError
+from memory_os.fabric import Fabric
+from memory_os.facts import Facts
+from memory_os.index import Index
+from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
+from memory_os.sessions import Sessions
+from memory_os.store import Store
+from memory_os.text import index_terms, query_terms
+from memory_os.tooling import Arguments, Caller
+from memory_os.workspace import Workspace
+
+# A query may mean this many memories at once; more are listed after these are gone.
+CANDIDATES = 20
+# Share of the query's words that a candidate has. Forgetting is for good: better to name too few than to list noise.
+COVERAGE = 0.5
+# A remaining memory with this share of a forgotten one's words probably says the same (the answer that repeated it).
+SIMILAR = 0.75
+# Texts that are searched for again as proof; each costs a query.
+PROVED = 50
+EXCERPT_CHARS = 160
+CONFIRMATION = "all my memory"
+
+
+@dataclass(slots=True)
+class Targets:
+    """What is to go, by where it lives."""
+
+    messages: list[int] = field(default_factory=list)
+    facts: list[int] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)  # of workspace, fabric and documents
+    session_id: str = ""
+    everything: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.facts or self.passages)
+
+
+@dataclass(slots=True)
+class Gone:
+    """What went, and the words and ids by which its traces are found."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    texts: list[str] = field(default_factory=list)
+    passage_ids: list[str] = field(default_factory=list)
+    turns: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+class Forget:
+    """The tool `memory_forget`, and what `memory-os forget` calls."""
+
+    def __init__(
+        self, store: Store, index: Index, sessions: Sessions, facts: Facts, fabric: Fabric, documents: Documents
+    ) -> None:
+        self.store = store
+        self.index = index
+        self.sessions = sessions
+        self.facts = facts
+        self.fabric = fabric
+        self.documents = documents
+        self.workspace = Workspace(sessions.settings, store, index)
+
+    def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """One of `id`/`ids`, `query`, `session`, `all_mine`; all but ids list first and act with `confirm`.
+
+        Raises BadRequest for an unknown id, another's memory, or none or several of the ways.
+        """
+        ids = [*arguments.strings("id"), *arguments.strings("ids")]
+        query, session = arguments.text("query", longest=2000), arguments.text("session")
+        everything = arguments.boolean("all_mine") or arguments.boolean("everything")
+        if sum((bool(ids), bool(query), bool(session), everything)) != 1:
+            raise BadRequest(
+                "memory_forget takes exactly one of id, query, session, all_mine.",
+                cure="Give id=<the id in brackets before a recalled line>, or query=<words> to list what matches.",
+            )
+        if ids:
+            return self._forget(self._by_ids(ids, caller), caller)
+        targets, listed = self._meant(query, session, everything, caller)
+        if not targets:
+            return {"status": "nothing", "note": "Nothing of yours matches; nothing was deleted."}
+        if not _confirmed(arguments):
+            return {"status": "confirm", "would_forget": listed, "next": "Call again with confirm=true, or with ids=[…]."}
+        return self._forget(targets, caller)
+
+    # -- what is meant ---------------------------------------------------------------------------------------------
+
+    def _meant(self, query: str, session: str, everything: bool, caller: Caller) -> tuple[Targets, Any]:
+        if query:
+            found = self._matching(query, caller)
+            return self._targets(found, caller), [_listed(passage) for passage in found]
+        if session:
+            name = caller.session_id if session == "current" else session
+            messages = [row["id"] for row in self.sessions.of_session(name, caller.scope)]
+            targets = Targets(messages, self.facts.ids(caller.scope, session_id=name), session_id=name)
+        else:
+            targets = self._everything(caller.scope)
+        listed = {"messages": len(targets.messages), "facts": len(targets.facts), "other": len(targets.passages)}
+        return targets, listed
+
+    def _everything(self, scope: Scope) -> Targets:
+        rows = self.store.rows("SELECT id FROM passages WHERE scope = ? AND layer = 'workspace'", (scope.key,))
+        passages = [self.index.by_handle(row["id"], [scope.key]) for row in rows]
+        messages = [row["id"] for row in self.sessions.of_scope(scope)]
+        return Targets(messages, self.facts.ids(scope), [one for one in passages if one], everything=True)
+
+    def _matching(self, query: str, caller: Caller) -> list[Passage]:
+        """The caller's own memories that have the query's words, most of them first."""
+        terms = query_terms(query)
+        hits = self.index.lexical(terms, [caller.scope.key], limit=200, now=caller.now)
+        passages = self.index.passages([hit.pk for hit in hits])
+        scored = [(_coverage(terms, passages[hit.pk].text), passages[hit.pk]) for hit in hits if hit.pk in passages]
+        kept = sorted((one for one in scored if one[0] >= COVERAGE), key=lambda one: -one[0])
+        return [passage for _, passage in kept[:CANDIDATES]]
+
+    def _by_ids(self, ids: Sequence[str], caller: Caller) -> Targets:
+        targets = Targets()
+        found: list[Passage] = []
+        for one in ids:
+            name = one.strip().strip("()")
+            passage = self.index.by_handle(name, caller.scope.readable)
+            if passage is not None:
+                found.append(passage)
+            else:  # a corrected or removed fact has no passage that is shown any more
+                targets.facts.append(self._fact_id(name, caller.scope))
+        more = self._targets(found, caller)
+        targets.facts += more.facts
+        targets.messages, targets.passages = more.messages, more.passages
+        return targets
+
+    def _fact_id(self, name: str, scope: Scope) -> int:
+        try:
+            return self.facts.get(name, scope).id
+        except BadRequest:
+            raise BadRequest(
+                f"There is no memory {name[:40]!r} of yours.", cure="Take the id from a recalled line, or give query=<words>."
+            ) from None
+
+    def _targets(self, passages: Iterable[Passage], caller: Caller) -> Targets:
+        targets = Targets()
+        for passage in passages:
+            kind, _, name = passage.source.partition(":")
+            if passage.scope == SHARED_SCOPE and caller.scope.user != "local":
+                raise BadRequest(
+                    f"{passage.handle} is shared; only the person at this machine can forget it.",
+                    cure="Ask them, or correct it with a newer entry.",
+                )
+            if kind == "message":
+                targets.messages.append(int(name))
+            elif kind == "fact":
+                targets.facts.append(int(name))
+            else:
+                targets.passages.append(passage)
+        return targets
+
+    # -- forgetting ------------------------------------------------------------------------------------------------
+
+    def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
+        gone = Gone()
+        # Freed pages are overwritten: what was forgotten isn't to be read from the file's unused parts either.
+        with self.store.write() as db:
+            db.execute("PRAGMA secure_delete = ON")
+        for passage in targets.passages:
+            self._forget_elsewhere(passage, gone)
+        with self.store.write() as db:
+            self._forget_messages(db, targets.messages, caller, gone)
+            self._forget_facts(targets.facts, gone)
+            self._forget_traces(db, targets, caller.scope, gone)
+        self._scrub(caller.now, gone)
+        gone.notes += self._not_ours(gone, targets)
+        return self._result(gone, caller)
+
+    def _forget_messages(self, db: sqlite3.Connection, ids: Sequence[int], caller: Caller, gone: Gone) -> None:
+        on_host = False
+        for message_id in dict.fromkeys(ids):
+            row = db.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
+            if row is None:
+                continue
+            same = db.execute(
+                "SELECT id FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], row["scope"])
+            ).fetchall()
+            for one in same:
+                self._note_passages(db, f"message:{one['id']}", gone)
+            gone.texts.append(row["text"])
+            gone.turns |= {row["turn_id"]} - {""}
+            on_host = on_host or row["host_id"] is not None
+            gone.counts["messages"] += self.sessions.forget([message_id], caller.scope, caller.now)
+        if on_host or gone.counts["messages"]:
+            gone.notes.append(
+                "Hermes keeps its own history in state.db, which memory-os never writes; what was forgotten is not imported"
+                " from there again. `hermes sessions delete <id>` removes a session there."
+            )
+
+    def _forget_facts(self, ids: Sequence[int], gone: Gone) -> None:
+        for fact_id in dict.fromkeys(ids):
+            for fact in self.facts.forget(fact_id):
+                gone.counts["facts"] += 1
+                gone.texts.append(fact.text)
+                gone.passage_ids.append(fact.passage_id)
+                gone.turns |= {fact.evidence} - {""}
+
+    def _forget_elsewhere(self, passage: Passage, gone: Gone) -> None:
+        """A line of CREATIVE.md, a fabric entry, or one passage of a document."""
+        if passage.layer is Layer.WORKSPACE:
+            self.workspace.drop(passage.text)
+            self.index.replace(passage.source, [one for one in self.index.of_source(passage.source) if one.id != passage.id])
+            gone.counts["workspace"] += 1
+        elif passage.layer is Layer.FABRIC:
+            self._forget_entry(passage, gone)
+        else:
+            rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
+            _bury(self.store, passage.text)
+            gone.counts["documents"] += self.index.replace(passage.source, rest).removed
+            gone.notes.append(f"{passage.source.removeprefix('document:')} still holds it on disk; ingesting skips it.")
+        gone.texts.append(passage.text)
+        gone.passage_ids.append(passage.id)
+
+    def _forget_entry(self, passage: Passage, gone: Gone) -> None:
+        try:
+            forgotten = self.fabric.forget(passage.source)
+        except FabricError as error:
+            gone.notes.append(f"{passage.handle} left the index, but its file could not be deleted: {error}")
+        else:
+            if not forgotten.file_deleted:
+                gone.notes.append(f"{passage.handle} was written by another agent: its file stays, this one ignores it.")
+        gone.counts["fabric"] += 1
+
+    def _note_passages(self, db: sqlite3.Connection, source: str, gone: Gone) -> None:
+        rows = db.execute("SELECT id FROM passages WHERE source = ?", (source,)).fetchall()
+        gone.passage_ids += [row["id"] for row in rows]
+
+    def _forget_traces(self, db: sqlite3.Connection, targets: Targets, scope: Scope, gone: Gone) -> None:
+        """Lines of the injection ledger, and recorded tool calls that asked for what is gone."""
+        for passage_id in gone.passage_ids:
+            gone.counts["ledger lines"] += db.execute(
+                "DELETE FROM recall_lines WHERE passage_id = ?", (passage_id,)
+            ).rowcount
+        if targets.everything:
+            db.execute("DELETE FROM recalls WHERE scope = ?", (scope.key,))
+            gone.counts["telemetry"] += db.execute("DELETE FROM tool_calls WHERE scope = ?", (scope.key,)).rowcount
+            return
+        if targets.session_id:
+            values = (targets.session_id, scope.key)
+            db.execute("DELETE FROM recalls WHERE session_id = ? AND scope = ?", values)
+            gone.counts["telemetry"] += db.execute(
+                "DELETE FROM tool_calls WHERE session_id = ? AND scope = ?", values
+            ).rowcount
+        rows = db.execute("SELECT id, turn_id, query FROM tool_calls WHERE scope = ?", (scope.key,)).fetchall()
+        said = [_words(text) for text in gone.texts]
+        for row in rows:
+            asked = query_terms(row["query"])
+            about = any(_share(asked, words) >= COVERAGE for words in said)
+            if row["turn_id"] in gone.turns or about:
+                gone.counts["telemetry"] += db.execute("DELETE FROM tool_calls WHERE id = ?", (row["id"],)).rowcount
+
+    def _scrub(self, now: float, gone: Gone) -> None:
+        """Deleted words leave the full-text segments, the write-ahead log, and the backups."""
+        with self.store.write() as db:
+            db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
+            db.execute("PRAGMA secure_delete = OFF")
+        with closing(sqlite3.connect(self.store.path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        folder = self.store.path.parent / "backups"
+        old = sorted(folder.glob("memory-*.db"))
+        if old:
+            fresh = folder / f"memory-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}.db"
+            self.store.backup(fresh)
+            for path in old:
+                if path != fresh:
+                    path.unlink()
+            gone.counts["backups renewed"] = len(old)
+
+    # -- proof -----------------------------------------------------------------------------------------------------
+
+    def _not_ours(self, gone: Gone, targets: Targets) -> list[str]:
+        """Where the words still stand in files that aren't ours to change."""
+        names = sorted({name for text in gone.texts[:PROVED] for name in self.workspace.in_files(text)})
+        notes = [f"{name} is Hermes's file and still says this: remove it with the `memory` tool." for name in names]
+        if targets.everything:
+            notes.append("Shared memory (fabric, documents) is not part of this; forget such a line by its id.")
+        return notes
+
+    def _result(self, gone: Gone, caller: Caller) -> dict[str, Any]:
+        """The search made again. `found` must be 0; `similar` are memories left that probably say the same."""
+        left: dict[str, Passage] = {}
+        similar: dict[str, Passage] = {}
+        searched = list(dict.fromkeys(gone.texts))[:PROVED]
+        for text in searched:
+            terms = query_terms(text)
+            hits = self.index.lexical(terms, caller.scope.readable, limit=20, now=caller.now)
+            for passage in self.index.passages([hit.pk for hit in hits]).values():
+                own = passage.scope == caller.scope.key
+                if passage.id in gone.passage_ids or (own and passage.content_hash == content_hash(text)):
+                    left[passage.handle] = passage
+                elif own and _coverage(terms, passage.text) >= SIMILAR:
+                    similar[passage.handle] = passage
+        found = len(left) + self._rows_left(searched, caller.scope)
+        result: dict[str, Any] = {
+            "status": "forgotten" if not found else "incomplete",
+            "forgotten": {name: count for name, count in gone.counts.items() if count},
+            "proof": {"searched_again": len(searched), "found": found},
+        }
+        if similar:
+            listed = [_listed(passage) for passage in similar.values()]
+            result["similar"] = listed[:5]
+            result["next"] = "These say nearly the same: call again with their ids to forget them too."
+        if gone.notes:
+            result["notes"] = list(dict.fromkeys(gone.notes))
+        return result
+
+    def _rows_left(self, texts: Sequence[str], scope: Scope) -> int:
+        """Rows that still hold one of the texts."""
+        count = 0
+        for text in texts:
+            count += int(self.store.value("SELECT count(*) FROM messages WHERE scope = ? AND text = ?", (scope.key, text)))
+            count += int(self.store.value("SELECT count(*) FROM facts WHERE scope = ? AND text = ?", (scope.key, text)))
+        return count
+
+
+def _confirmed(arguments: Arguments) -> bool:
+    given = arguments.values.get("confirm")
+    if isinstance(given, str) and given.strip().casefold() == CONFIRMATION:
+        return True
+    return arguments.boolean("confirm")
+
+
+def _bury(store: Store, text: str) -> None:
+    with store.write() as db:
+        db.execute(
+            "INSERT OR REPLACE INTO tombstones(hash, forgotten_at) VALUES(?, ?)", (content_hash(text), time.time())
+        )
+
+
+def _listed(passage: Passage) -> dict[str, str]:
+    words = " ".join(passage.text.split())
+    day = time.strftime("%Y-%m-%d", time.gmtime(passage.created_at))
+    text = words[:EXCERPT_CHARS] + ("…" if len(words) > EXCERPT_CHARS else "")
+    return {"id": passage.handle, "date": day, "layer": passage.layer.value, "text": text}
+
+
+def _words(text: str) -> set[str]:
+    return set(query_terms(text)) | set(index_terms(text).casefold().split())
+
+
+def _share(terms: Sequence[str], words: set[str]) -> float:
+    return sum(term in words for term in terms) / len(terms) if terms else 0.0
+
+
+def _coverage(terms: Sequence[str], text: str) -> float:
+    """The share of the terms that a text has."""
+    return _share(terms, _words(text))

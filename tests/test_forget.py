@@ -1,0 +1,255 @@
+"""What is forgotten is gone: from every layer, the ledgers, the backups and the bytes on disk; another's stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from memory_os.documents import Documents
+from memory_os.documents.schema import documents as documents_migrations
+from memory_os.errors import BadRequest
+from memory_os.fabric import Fabric
+from memory_os.fabric.schema import fabric as fabric_migrations
+from memory_os.facts import Facts, Statement
+from memory_os.facts.schema import facts as facts_migrations
+from memory_os.forget import Forget
+from memory_os.memory import Scope
+from memory_os.tooling import Arguments, Caller
+from sessions.conftest import LOCAL, NOW, Memory, open_memory, turn
+from sessions.host import HostDb
+
+OTHER = Scope(user="telegram:2")
+
+
+class Home:
+    def __init__(self, memory: Memory) -> None:
+        memory.store.migrate(facts_migrations, fabric_migrations, documents_migrations)
+        parts = (memory.store, memory.index, memory.settings)
+        self.memory, self.store, self.index = memory, memory.store, memory.index
+        self.facts, self.fabric, self.documents = Facts(*parts), Fabric(*parts), Documents(*parts)
+        self.forgetting = Forget(self.store, self.index, memory.sessions, self.facts, self.fabric, self.documents)
+
+    def forget(self, scope: Scope = LOCAL, /, **arguments: Any) -> dict[str, Any]:
+        caller = Caller(scope=scope, session_id="s1", now=NOW + 1000)
+        return self.forgetting.tool(Arguments("memory_forget", arguments), caller)
+
+    def handle(self, words: str, scope: Scope = LOCAL) -> str:
+        return self.memory.found(words, scope)[0].handle
+
+    def remember(self, text: str, scope: Scope = LOCAL, **more: Any) -> Any:
+        return self.facts.remember(text, scope=scope, now=NOW, **more)
+
+    def on_disk(self, word: str) -> list[str]:
+        """Files of ours that hold a word."""
+        files = [path for path in self.memory.settings.home.rglob("*") if path.is_file()]
+        return [path.name for path in files if word.encode() in path.read_bytes()]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    memory = open_memory(tmp_path / "home")
+    memory.settings.memories_dir.mkdir()
+    yield Home(memory)
+    memory.store.close()
+
+
+def test_a_message_by_its_id(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "I will keep this to myself then."))
+    home.memory.sessions.add_turn(turn(2, "The canteen closes at two.", "Noted, at two."))
+    result = home.forget(id=f"({home.handle('safe opens')})")
+    assert result["status"] == "forgotten"
+    assert result["forgotten"]["messages"] == 1
+    assert result["proof"] == {"searched_again": 1, "found": 0}
+    assert home.memory.found("quillfeather") == []
+    assert home.memory.found("canteen")
+    assert home.on_disk("quillfeather") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Der Tresor öffnet mit Gänsekiel.", "Gänsekiel"),
+        ("O cofre abre com andorinha.", "andorinha"),
+        ("Сейф открывается словом ласточка.", "ласточка"),
+        ("الخزنة تفتح بكلمة سنونو", "سنونو"),
+        ("保险箱的口令是燕子", "保险箱"),
+        ("金庫の合言葉はツバメです", "金庫"),
+    ],
+)
+def test_in_every_script(home: Home, text: str, words: str) -> None:
+    home.memory.sessions.add_turn(turn(1, text, ""))
+    assert home.forget(query=words)["would_forget"][0]["text"]
+    assert home.forget(query=words, confirm=True)["status"] == "forgotten"
+    assert home.memory.found(words) == []
+
+
+def test_a_fact_with_its_earlier_versions(home: Home) -> None:
+    old = home.remember("The safe opens with quillfeather")
+    home.facts.correct(old, Statement("The safe opens with marblecake", LOCAL), NOW + 1)
+    result = home.forget(id=home.handle("safe marblecake"))
+    assert result["forgotten"]["facts"] == 2
+    assert home.on_disk("quillfeather") == []
+    assert home.on_disk("marblecake") == []
+
+
+def test_a_removed_fact_can_still_be_forgotten(home: Home) -> None:
+    fact = home.remember("The safe opens with quillfeather")
+    home.facts.retire(fact, NOW + 1)
+    assert home.forget(id=fact.handle)["forgotten"]["facts"] == 1
+    assert home.on_disk("quillfeather") == []
+
+
+def test_a_query_lists_first_and_deletes_what_it_listed(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "The safe, noted."))
+    home.remember("The safe stands in the cellar")
+    home.remember("The cat sleeps in the cellar")
+    listed = home.forget(query="safe")
+    assert listed["status"] == "confirm"
+    assert len(listed["would_forget"]) == 3
+    assert home.memory.found("quillfeather")
+    result = home.forget(query="safe", confirm=True)
+    assert result["forgotten"] == {"messages": 2, "facts": 1}
+    assert [passage.text for passage in home.memory.found("cellar")] == ["The cat sleeps in the cellar"]
+
+
+def test_some_of_the_listed_by_their_ids(home: Home) -> None:
+    home.remember("The safe stands in the cellar")
+    home.remember("The safe is painted green")
+    listed = home.forget(query="safe")["would_forget"]
+    home.forget(ids=[one["id"] for one in listed if "green" in one["text"]])
+    assert [passage.text for passage in home.memory.found("safe")] == ["The safe stands in the cellar"]
+
+
+def test_a_whole_session(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "Noted: quillfeather.", session="s1"))
+    home.memory.sessions.add_turn(turn(1, "The canteen closes at two.", "Noted, at two.", session="s2"))
+    home.remember("The safe opens with quillfeather", session_id="s1")
+    assert home.forget(session="current")["would_forget"] == {"messages": 2, "facts": 1, "other": 0}
+    result = home.forget(session="current", confirm=True)
+    assert result["status"] == "forgotten"
+    assert home.on_disk("quillfeather") == []
+    assert home.memory.found("canteen")
+
+
+def test_all_of_one_user_and_nothing_of_another(home: Home) -> None:
+    for scope in (LOCAL, OTHER):
+        home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "Noted.", session=scope.user, user=scope.user))
+        home.remember("The safe stands in the cellar", scope)
+    assert home.forget(all_mine=True)["status"] == "confirm"
+    assert home.forget(all_mine=True, confirm="All my memory")["status"] == "forgotten"
+    assert home.memory.found("safe") == []
+    assert len(home.memory.found("safe", OTHER)) == 2
+
+
+def test_another_users_memory_is_as_absent(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "", user="telegram:1"))
+    theirs = home.handle("safe", Scope(user="telegram:1"))
+    fact = home.remember("The safe stands in the cellar", Scope(user="telegram:1"))
+    for name in (theirs, fact.handle, str(fact.id)):
+        with pytest.raises(BadRequest, match="no memory"):
+            home.forget(OTHER, id=name)
+    assert home.forget(OTHER, query="safe", confirm=True)["status"] == "nothing"
+    assert home.forget(OTHER, session="s1", confirm=True)["status"] == "nothing"
+    assert len(home.memory.found("safe", Scope(user="telegram:1"))) == 2
+
+
+@pytest.mark.parametrize("arguments", [{}, {"id": "s:abcdefgh", "query": "x"}, {"session": "s1", "all_mine": True}])
+def test_exactly_one_way_is_taken(home: Home, arguments: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest, match="exactly one"):
+        home.forget(**arguments)
+
+
+def test_ledgers_telemetry_and_embeddings_go_too(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
+    passage = home.memory.found("safe")[0]
+    pending = home.index.pending(10)
+    home.index.store_embeddings({one.embed_hash: np.ones(4, np.float32) for one in pending})
+    with home.store.write() as db:
+        db.execute("INSERT INTO recalls(turn_id, session_id, scope, at, outcome, milliseconds) VALUES('r1','s9',?,1,'injected',1)",
+                   (LOCAL.key,))  # fmt: skip
+        db.execute("INSERT INTO recall_lines(turn_id, rank, passage_id, shown) VALUES('r1', 0, ?, 1)", (passage.id,))
+        for query in ("safe quillfeather", "weather tomorrow"):
+            db.execute("INSERT INTO tool_calls(at, session_id, scope, tool, query) VALUES(1, 's9', ?, 'x', ?)", (LOCAL.key, query))
+    home.forget(id=passage.handle)
+    assert home.store.value("SELECT count(*) FROM recall_lines") == 0
+    assert [row["query"] for row in home.store.rows("SELECT query FROM tool_calls")] == ["weather tomorrow"]
+    assert home.store.value("SELECT count(*) FROM embeddings") == 0
+    assert home.index.deleted_points() == [passage.id]
+
+
+def test_backups_are_renewed(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
+    home.memory.sessions.add_turn(turn(2, "The canteen closes at two.", ""))
+    home.store.backup(home.memory.settings.backups_dir / "memory-20260101-000000.db")
+    result = home.forget(id=home.handle("safe"))
+    assert result["forgotten"]["backups renewed"] == 1
+    assert home.on_disk("quillfeather") == []
+    (backup,) = home.memory.settings.backups_dir.iterdir()
+    assert b"canteen closes" in backup.read_bytes()
+
+
+def test_no_import_brings_it_back(home: Home) -> None:
+    host = HostDb(home.memory.settings.state_db)
+    host.session("s1")
+    host.message("s1", "user", "The safe opens with quillfeather.", NOW)
+    home.memory.sessions.import_history(now=NOW + 500)
+    result = home.forget(id=home.handle("safe"))
+    assert any("state.db" in note for note in result["notes"])
+    home.store.set_meta("sessions.host_mark", "0")
+    home.memory.sessions.import_history(now=NOW + 2000)
+    assert home.memory.found("quillfeather") == []
+    host.close()
+
+
+def test_the_hosts_files_are_named_and_not_touched(home: Home) -> None:
+    path = home.memory.settings.memories_dir / "MEMORY.md"
+    path.write_text("The safe opens with quillfeather")
+    fact = home.remember("The safe opens with quillfeather", source="memory:memory")
+    result = home.forget(id=fact.handle)
+    assert any(note.startswith("MEMORY.md") for note in result["notes"])
+    assert path.read_text() == "The safe opens with quillfeather"
+
+
+def test_an_answer_that_repeats_it_is_pointed_out(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "Understood, the safe opens with quillfeather."))
+    result = home.forget(id=next(one.handle for one in home.memory.found("safe") if one.kind == "said"))
+    assert result["status"] == "forgotten"
+    assert [one["text"] for one in result["similar"]] == ["Understood, the safe opens with quillfeather."]
+    home.forget(ids=[one["id"] for one in result["similar"]])
+    assert home.on_disk("quillfeather") == []
+
+
+def test_a_line_of_creative(home: Home) -> None:
+    home.forgetting.workspace.learn("The safe opens with quillfeather.", NOW)
+    assert home.forget(id=home.handle("safe"))["forgotten"]["workspace"] == 1
+    assert "quillfeather" not in (home.memory.settings.memories_dir / "CREATIVE.md").read_text()
+    assert home.memory.found("safe") == []
+
+
+def test_one_passage_of_a_document(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("# Safe\n\nThe safe opens with quillfeather.\n\n# Canteen\n\nThe canteen closes at two.\n")
+    home.documents.ingest(file)
+    shared = [one for one in home.index.of_source(f"document:{file}") if "quillfeather" in one.text]
+    with pytest.raises(BadRequest, match="shared"):
+        home.forget(OTHER, id=shared[0].handle)
+    assert home.forget(id=shared[0].handle)["status"] == "forgotten"
+    assert all("quillfeather" not in one.text for one in home.index.of_source(f"document:{file}"))
+
+
+def test_a_fabric_entry(home: Home) -> None:
+    tools = home.fabric.tools()
+    written = tools["fabric_write"](
+        Arguments("fabric_write", {"type": "note", "summary": "The safe", "content": "The safe opens with quillfeather."}),
+        Caller(scope=LOCAL, session_id="s1", now=NOW),
+    )
+    assert "error" not in written
+    row = home.store.row("SELECT handle FROM passages WHERE layer = 'fabric' AND text LIKE '%quillfeather%'")
+    assert row is not None
+    result = home.forget(id=row["handle"])
+    assert result["forgotten"]["fabric"] == 1
+    assert home.store.value("SELECT count(*) FROM passages WHERE layer = 'fabric'") == 0
+    assert all(b"quillfeather" not in path.read_bytes() for path in home.memory.settings.fabric_dir.rglob("*.md"))
