@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @json_option
 @pass_invocation
 def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
-    """Take files or folders in as documents; an edited one replaces its old text, one gone from a folder leaves.
+    """Take files or folders in as documents.
+
+    An edited one replaces its old text, an unchanged one is left, one gone from a folder leaves.
 
     Exit code 1: at least one file was skipped; each is named with its reason.
     """

@@ -24,13 +24,14 @@ _FORGET_TIMEOUT_S = 600.0
 def forget(
     invocation: Invocation, handle: str, query: str, session: str, all_mine: bool, yes: bool, user: str
 ) -> int:
-    """Forget HANDLE (as shown in a block, e.g. f:k3m9q2ab), a search's results, a session, or everything of a user.
+    """Forget one memory, a search's results, a session, or everything of a user.
 
-    The result proves it: the same search is made again. Only one of the ways can be given.
+    HANDLE is what a block shows before a line, e.g. f:k3m9q2ab. The result proves it: the same search is
+    made again. Only one of the ways can be given.
     """
     arguments = _arguments(handle, query, session, all_mine)
-    if not yes and not query and not invocation.as_json:
-        click.confirm("This can't be undone. Forget it?", abort=True)
+    if not yes and not query:
+        click.confirm("This can't be undone. Forget it?", abort=True, err=True)
     if query and not yes:
         arguments["confirm"] = False
     body = {"arguments": arguments, "caller": invocation.caller(user)}

@@ -32,7 +32,7 @@ _LAYERS = ("workspace", "sessions", "facts", "fabric", "vectors", "wiki")
 @json_option
 @pass_invocation
 def recall(invocation: Invocation, query: tuple[str, ...], user: str, session: str, layers: tuple[str, ...]) -> int:
-    """Show the block that QUERY would bring into a prompt, with the scores of every candidate.
+    """Show what QUERY would bring into a prompt, with every candidate's scores.
 
     Nothing is counted as used. Exit code 1: nothing relevant was found.
     """
@@ -60,7 +60,7 @@ def recall(invocation: Invocation, query: tuple[str, ...], user: str, session: s
 @json_option
 @pass_invocation
 def explain(invocation: Invocation, turn: str) -> int:
-    """Show why each line of TURN's block was there, and why the others were not (TURN: an id, or `last`)."""
+    """Show why each line of a turn's block was there, or not (TURN: an id, or `last`)."""
     from urllib.parse import quote
 
     found = invocation.service().get(f"/v1/explain?turn={quote(turn, safe='')}")

@@ -23,7 +23,9 @@ def commands(command: click.Command = cli, name: str = "memory-os", parent: clic
     tuple[str, click.Command, click.Context]
 ]:  # fmt: skip
     """Every command with its full name and context, groups before their members."""
-    context = click.Context(command, parent, name, terminal_width=_WIDTH, max_content_width=_WIDTH)
+    context = click.Context(
+        command, parent, name, terminal_width=_WIDTH, max_content_width=_WIDTH, **command.context_settings
+    )
     yield context.command_path, command, context
     if isinstance(command, click.Group):
         for one in command.list_commands(context):

@@ -37,7 +37,7 @@ _HOW_TO_START = "`memory-os serve --detach` starts it; so does the next turn in 
 @json_option
 @pass_invocation
 def status(invocation: Invocation) -> int:
-    """Show the service, every layer's health, counters, what waits, the last error, what leaves the machine.
+    """Show the service, the layers, counters, what waits and what leaves the machine.
 
     Exit code 0: runs and nothing is degraded. 1: runs, with findings. 3: not running (what is on disk is shown).
     """
