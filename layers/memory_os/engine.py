@@ -127,6 +127,8 @@ class Engine:
     def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """An event that needs no answer: a finished tool call, a session's start or end."""
         scope = scope_of(payload, self.settings.values.scopes.aliases)
+        if payload.get("event") == "plugin_faults":
+            self._count_faults(payload.get("counts"))
         return {"ok": True, "verdict": self.watch.observe(payload, scope.key)}
 
     # -- tools and commands ----------------------------------------------------------------------------------------
@@ -233,6 +235,12 @@ class Engine:
             project=plain_text(given.get("project")),
             now=time.time(),
         )
+
+    def _count_faults(self, counts: object) -> None:
+        """Faults inside Hermes's process that its hooks could not write to disk."""
+        for name, count in counts.items() if isinstance(counts, Mapping) else ():
+            if isinstance(count, int) and count > 0:
+                self.store.count("plugin_faults", count, reason=plain_text(name))
 
     def _recall_figures(self) -> dict[str, Any]:
         """Of the last seven days: recalls by outcome, and the percentiles of their time in the service."""

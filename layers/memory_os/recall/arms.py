@@ -42,13 +42,15 @@ class Outcome:
 class Candidate:
     """A passage some arm found. `cosine` is calibrated (unrelated is near 0); `coverage` is 0..1.
 
-    `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has.
+    `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has. `compared`
+    is False when there is no cosine to judge by: no vector of the question, or none of the passage yet.
     """
 
     pk: int
     cosine: float
     bm25: float
     coverage: float
+    compared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,9 @@ class Arms:
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._index.searchable(query.scope.readable)
         if vector is None:
-            candidates = self._candidates(query, hits, {}, searched)
+            candidates = self._candidates(query, hits, {})
         else:
-            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored), searched)
+            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored))
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
@@ -110,11 +112,13 @@ class Arms:
             cosines[pk] = float(stored @ vector)
         return cosines
 
-    def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float], searched: int) -> list[Candidate]:
+    def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
-        most = self._frequencies.information(query.terms, searched) if bm25 else 1.0
+        most = self._frequencies.information(query.terms) if bm25 else 1.0
         return [
-            Candidate(pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0))
+            Candidate(
+                pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0), compared=pk in cosines
+            )
             for pk in sorted(bm25.keys() | cosines.keys())
         ]
 
@@ -127,8 +131,12 @@ class _Frequencies:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[int, float]] = {}
 
-    def information(self, terms: tuple[str, ...], passages: int) -> float:
-        """Sum of the terms' inverse document frequencies, as FTS5's bm25() weighs them; a term never seen counts most."""
+    def information(self, terms: tuple[str, ...]) -> float:
+        """Sum of the terms' inverse document frequencies, as FTS5's bm25() weighs them; a term never seen counts most.
+
+        FTS5 counts over all passages, whoever's they are, so this does too: a share needs one measure on both sides.
+        """
+        passages = self._index.count()
         return max(sum(_idf(self._frequency(term), passages) for term in terms), 1e-6)
 
     def _frequency(self, term: str) -> int:

@@ -58,7 +58,7 @@ class Ledger:
         """One turn's record with its lines, best first. `turn` is an id or `last`. Raises BadRequest when unknown."""
         self.settle()
         if turn == "last":
-            row = self._store.row("SELECT * FROM recalls ORDER BY at DESC, rowid DESC LIMIT 1")
+            row = self._store.row("SELECT * FROM recalls ORDER BY rowid DESC LIMIT 1")
         else:
             row = self._store.row("SELECT * FROM recalls WHERE turn_id = ?", (turn,))
         if row is None:

@@ -79,11 +79,10 @@ def query_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Query:
     visible = payload.get("visible") or {}
     if not isinstance(visible, Mapping):
         raise BadRequest("recall: `visible` must be an object.")
-    at = payload.get("at")
     return Query.of(
         plain_text(payload.get("user_message")),
         scope_of(payload, aliases),
-        now=time.time() if not isinstance(at, (int, float)) or isinstance(at, bool) else max(float(at), time.time()),
+        now=time.time(),
         turn_id=_text(payload, "turn_id"),
         session_id=_text(payload, "session_id"),
         platform=_text(payload, "platform"),

@@ -23,6 +23,10 @@ _BIAS = -4.9
 # Fitted on questions in Chinese, Arabic and German about English text: half the cosine at which one language passes.
 _CROSS_COSINE = 31.0
 _CROSS_BIAS = 1.4 + 2.3 * 3.62 - 31.0 * 0.25
+# Without a cosine the words decide alone, fitted on the same questions: area under the curve .92; at 0.8, 61 % of the
+# questions with an answer pass and 3 % of those without. The number of passages adds nothing there.
+_WORDS_COVERAGE = 10.8
+_WORDS_BIAS = -3.1
 # Below this many passages the size term would let anything through.
 _SMALLEST = 8
 
@@ -49,11 +53,13 @@ class Scored:
 
 def probability(candidate: Candidate, searched: int, *, cross_language: bool) -> float:
     """Probability that the passage answers the question, 0..1."""
+    if not candidate.compared:
+        return _logistic(_WORDS_COVERAGE * candidate.coverage + _WORDS_BIAS)
     size = math.sqrt(2 * math.log(max(searched, _SMALLEST)))
     score = _COSINE * candidate.cosine + _COVERAGE * candidate.coverage + _SIZE * size + _BIAS
     if cross_language:
         score = max(score, _CROSS_COSINE * candidate.cosine + _SIZE * size + _CROSS_BIAS)
-    return 1 / (1 + math.exp(-max(min(score, 40.0), -40.0)))
+    return _logistic(score)
 
 
 def rank_score(candidate: Candidate, best_bm25: float) -> float:
@@ -69,3 +75,7 @@ def prior(passage: Passage, now: float) -> float:
     recency = (2 * math.exp2(-age_days / _RECENCY_HALF_LIFE_DAYS) - 1) * _RECENCY_SPAN
     importance = (min(max(passage.importance, 0.0), 1.0) - 0.5) * 2 * _IMPORTANCE_SPAN
     return 1 + trust + recency + importance
+
+
+def _logistic(score: float) -> float:
+    return 1 / (1 + math.exp(-max(min(score, 40.0), -40.0)))

@@ -19,6 +19,8 @@ LABELS = {
     Layer.WORKSPACE: "workspace",
 }
 _ORDER = ("facts", "fabric", "sessions", "qdrant", "workspace", "pending")
+# A title names its document; a paragraph in front matter doesn't.
+_NAME_CHARS = 100
 PREAMBLE = "Recalled by memory-os; quoted records of earlier conversations and notes."
 
 _SAID = {Author.USER: "user said", Author.AGENT: "agent answered"}
@@ -33,7 +35,7 @@ def render_line(line: Line) -> str:
         parts.append(f"trust {passage.trust:.2f}")
     if line.conflicts:
         parts.append(f"differs from {', '.join(line.conflicts)}")
-    return f'- ({passage.handle}) {", ".join(parts)}: "{line.text}"'
+    return f'- ({passage.handle}) {", ".join(parts)}: "{_indented(line.text)}"'
 
 
 def render_block(lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | None = None) -> str:
@@ -55,11 +57,23 @@ def day_of(seconds: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(max(seconds, 0.0)))
 
 
+def _indented(text: str) -> str:
+    """Further lines of a quoted text are set in, so that none can pass for a line or a label of the block."""
+    return "\n  ".join(text.splitlines())
+
+
+def _name(text: str) -> str:
+    """A title on one line, short enough for an attribution."""
+    name = " ".join(text.split())
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
+
+
 def _attribution(passage: Passage) -> str:
     if passage.layer is Layer.SESSIONS:
         return _SAID.get(passage.author, "said")
     if passage.layer in (Layer.VECTORS, Layer.WIKI):
-        return f"from {passage.title or passage.source.removeprefix('document:')}"
+        return f"from {_name(passage.title) or _name(passage.source.removeprefix('document:'))}"
     if passage.layer is Layer.FABRIC:
-        return f"{passage.kind or 'note'}{f' ({passage.title})' if passage.title and passage.title != passage.text else ''}"
+        title = _name(passage.title) if passage.title != passage.text else ""
+        return f"{_name(passage.kind) or 'note'}{f' ({title})' if title else ''}"
     return _NOTED.get(passage.author, "noted")

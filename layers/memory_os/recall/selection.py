@@ -31,6 +31,9 @@ _RETOLD_LENGTH = 1.8
 _RETOLD_SHARE = 0.8
 _NUMBER = re.compile(r"\d+")
 
+# An answer shorter than this, without a number, to a statement.
+_NOD_CHARS = 60
+
 _QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SAME_QUESTION = 0.6
 _QUESTION_MAX_CHARS = 240
@@ -98,7 +101,8 @@ def select(
     if best < limits.probability:
         decisions += [Decision(scored, False, _BELOW) for scored in open_candidates]
         return Selection([], decisions)
-    lines = _fill(_gated(open_candidates, limits, decisions), query, limits, cost, decisions)
+    gated = _without_nods(_gated(open_candidates, limits, decisions), decisions)
+    lines = _fill(gated, query, limits, cost, decisions)
     return Selection(_with_conflicts(lines), decisions)
 
 
@@ -163,6 +167,24 @@ def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) 
     return kept
 
 
+def _without_nods(candidates: list[Scored], decisions: list[Decision]) -> list[Scored]:
+    """Drop an agent's few words to a statement ("Good choice.") that is a candidate itself."""
+    stated = {
+        (one.passage.session_id, round(one.passage.created_at))
+        for one in candidates
+        if one.passage.author is Author.USER and not _QUESTION_END.search(one.passage.text)
+    }
+    kept = []
+    for scored in candidates:
+        passage = scored.passage
+        nod = passage.author is Author.AGENT and len(passage.text) < _NOD_CHARS and not _NUMBER.search(passage.text)
+        if nod and (passage.session_id, round(passage.created_at)) in stated:
+            decisions.append(Decision(scored, False, "adds nothing to what it answers"))
+        else:
+            kept.append(scored)
+    return kept
+
+
 def _fill(
     candidates: list[Scored], query: Query, limits: Limits, cost: Callable[[Line], int], decisions: list[Decision]
 ) -> list[Line]:
@@ -188,7 +210,7 @@ def _without_twins(candidates: list[Scored], decisions: list[Decision]) -> list[
         if at is None:
             kept.append(scored)
             continue
-        better, worse = sorted((kept[at], scored), key=lambda one: _PRECEDENCE[one.passage.layer])
+        better, worse = sorted((kept[at], scored), key=_precedence)
         kept[at] = better
         decisions.append(Decision(worse, False, f"says the same as {better.passage.handle}"))
     return kept
@@ -199,8 +221,13 @@ def _line(scored: Scored, query: Query, position: int) -> Line:
     return Line(scored, excerpt(scored.passage.text, query.terms, longest))
 
 
+def _precedence(scored: Scored) -> tuple[int, bool]:
+    """The layer first; in one conversation the person's own words before the answer that repeats them."""
+    return _PRECEDENCE[scored.passage.layer], scored.passage.author is not Author.USER
+
+
 def _same_thing(first: Passage, second: Passage) -> bool:
-    """The same words, a restatement, or one layer's short record of what another has in hardly more words."""
+    """The same words, a restatement, or one layer's (or the same talk's) short record of what the other says."""
     shorter, longer = sorted((first.text, second.text), key=len)
     if shorter == longer:
         return True
@@ -210,7 +237,8 @@ def _same_thing(first: Passage, second: Passage) -> bool:
     common = len(words.terms & other_words.terms)
     if words.numbers != other_words.numbers or common < _RETOLD_SHARE * len(words.terms):
         return False
-    return (bool(words.terms) and first.layer is not second.layer) or near_equal(first.text, second.text)
+    retold = first.layer is not second.layer or (first.session_id and first.session_id == second.session_id)
+    return bool(words.terms and retold) or near_equal(first.text, second.text)
 
 
 class _Wording(NamedTuple):

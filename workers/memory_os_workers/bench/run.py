@@ -29,6 +29,7 @@ from memory_os.store import open_store
 from memory_os.text import query_terms, token_estimate
 from memory_os.text.terms import fts_query
 
+from memory_os_workers import run_files
 from memory_os_workers.bench.memories import Generated, fill, generate
 from memory_os_workers.client import ServiceClient, start_detached, stop_service
 from memory_os_workers.setup.plugin_folder import place
@@ -123,6 +124,7 @@ def _plain_fts5(path: Path, data: Generated) -> list[Figure]:
 @contextmanager
 def _service(settings: Settings) -> Iterator[tuple[ServiceClient, list[Figure]]]:
     """The service, cold started; how long until it answers, and until it searches by meaning."""
+    run_files.prepare_home(settings)
     started = time.perf_counter()
     start_detached(settings)
     client = ServiceClient(settings)
