@@ -163,6 +163,8 @@ def start_detached(settings: Settings) -> subprocess.Popen[bytes]:
         "MEMORY_OS_HOME": str(settings.home),
         # We use no pydantic plugin; looking for one reads the metadata of every installed distribution.
         "PYDANTIC_DISABLE_PLUGINS": "__all__",
+        # glibc keeps a heap per thread; a dozen threads that take turns would hold 100 MB for nothing.
+        "MALLOC_ARENA_MAX": "2",
     }
     # -P: with -m Python would import from the current folder first, and that may be anybody's checkout.
     command = [sys.executable, "-P", "-m", "memory_os_workers.cli", "serve"]
