@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from support.hermes_home import Gateway, lines_of
@@ -92,14 +93,18 @@ def test_an_image_message_is_answered_captured_and_recalled(served: Installed, g
     assert bool(blocks) == (line.name != "0.19"), "0.19 drops what a hook adds to a message of parts"
 
 
-def test_a_turn_that_ends_in_an_error_leaves_the_next_one_whole(served: Installed, gateway: Gateway) -> None:
+def test_a_turn_that_ends_in_an_error_is_no_memory_and_leaves_the_next_one_whole(
+    served: Installed, gateway: Gateway
+) -> None:
     gateway.ask("The bell tower is closed for repairs until the ninth of May.", key="errors", session="errors-1")
     served.memory_os.settle()
     served.model.script("Break the bell tower request", Fail(400))
-    with pytest.raises(AssertionError, match="API server: "):
+    with suppress(AssertionError):  # 0.22 answers with an error status, 0.19 with the error as its text
         gateway.ask("Break the bell tower request, please.", key="errors", session="errors-2")
     gateway.ask("Until when is the bell tower closed?", key="errors", session="errors-3")
     assert "ninth of May" in served.model.turn("Until when is the bell tower closed?").injected
+    served.memory_os.settle()
+    assert not served.memory_os.rows("SELECT 1 FROM messages WHERE text LIKE '%scripted failure%'")
 
 
 def test_a_line_is_not_injected_again_while_it_stands_in_the_window(served: Installed, gateway: Gateway) -> None:
