@@ -18,6 +18,8 @@ from memory_os_workers.setup import host_config, plugin_folder
 from memory_os_workers.setup.host import HOW_TO_GET_HERMES, Host, find_host
 from memory_os_workers.setup.steps import carrier_of, read_config, rulebook_file
 
+GROUND_TRUTH = "7 ground truth"
+
 _SETUP = "Run `memory-os setup`."
 _APPLY = "Run `memory-os soul apply`."
 
@@ -55,7 +57,7 @@ def soul_findings(settings: Settings, host: Host | None) -> Iterator[Finding]:
 
 
 def _block_findings(path: Path, host: Host | None, *, wanted: bool, note: str) -> Iterator[Finding]:
-    layer = "7 ground truth"
+    layer = GROUND_TRUTH
     try:
         data = path.read_bytes() if path.exists() else b""
         state = ground_truth.block_state(data, note=note, name=path.name)

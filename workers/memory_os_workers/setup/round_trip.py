@@ -22,6 +22,8 @@ SCRATCH_PROFILE = "doctor"
 # A cold service loads its model in about a second; two busy cores need longer.
 READY_WAIT_S = 20.0
 _POLL_S = 0.1
+# Forgetting clears the free pages of memory.db and its backups too.
+FORGET_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,16 @@ class Scratch:
         )
         return str(answer.get("context", ""))
 
-    def forget(self, **which: Any) -> None:
-        self.client.post("/v1/forget", {"arguments": {**which, "confirm": True}, "caller": self.caller}, timeout=120)
+    def forget_all(self) -> None:
+        self._forget({"all_mine": True}, self.caller)
+
+    def forget_shared(self, handle: str) -> None:
+        """What is shared by fabric or documents only the person at the machine may delete."""
+        self._forget({"id": handle}, {**self.caller, "user": "local"})
+
+    def _forget(self, which: dict[str, Any], caller: dict[str, str]) -> None:
+        body = {"arguments": {**which, "confirm": True}, "caller": caller}
+        self.client.post("/v1/forget", body, timeout=FORGET_TIMEOUT_S)
 
 
 def prove(client: ServiceClient) -> Trip:
@@ -115,7 +125,7 @@ def facts_trip(client: ServiceClient) -> Trip:
         "facts",
         write=lambda: scratch.tool("fact_store", action="add", content=scratch.statement),
         recall=scratch.recall,
-        forget=lambda: scratch.forget(all_mine=True),
+        forget=scratch.forget_all,
         word=scratch.word,
     )
 
@@ -127,7 +137,7 @@ def sessions_trip(client: ServiceClient) -> Trip:
         _spool_turn(scratch)
         client.post("/v1/spool")
 
-    return _trip("sessions", write, scratch.recall, lambda: scratch.forget(all_mine=True), scratch.word)
+    return _trip("sessions", write, scratch.recall, scratch.forget_all, scratch.word)
 
 
 def fabric_trip(client: ServiceClient) -> Trip:
@@ -139,7 +149,7 @@ def fabric_trip(client: ServiceClient) -> Trip:
         written.update(scratch.tool("fabric_write", type="note", summary=summary, content=scratch.statement))
 
     def forget() -> None:
-        scratch.forget(id=str(written.get("handle") or written.get("id")))
+        scratch.forget_shared(str(written["handle"]))
 
     return _trip("fabric", write, lambda: str(scratch.tool("fabric_search", query=scratch.place)), forget, scratch.word)
 
@@ -161,7 +171,7 @@ def documents_trip(client: ServiceClient) -> Trip:
         def forget() -> None:
             hits = [hit for hit in found().get("results", []) if scratch.word in str(hit)]
             for hit in hits:
-                scratch.forget(id=hit["id"])
+                scratch.forget_shared(str(hit["id"]))
 
         return _trip("vectors", write, lambda: str(found().get("results", [])), forget, scratch.word)
 
