@@ -160,7 +160,7 @@ class Capture:
             raise BadRequest(f"A missed {what[:40]!r}; known are {' and '.join(_MISSED)}.")
         milliseconds = record.get("milliseconds")
         waited = f" after {milliseconds} ms" if isinstance(milliseconds, (int, float)) else ""
-        self.store.count(f"{what}_missed", reason=f"{_string(record, 'reason')}{waited}")
+        self.store.count("recall_missed" if what == "recall" else "tool_missed", reason=f"{_string(record, 'reason')}{waited}")
         return Captured("counted")
 
 

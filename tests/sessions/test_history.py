@@ -55,6 +55,25 @@ def test_batches_go_on_where_the_last_one_ended(memory: Memory, host: HostDb) ->
     assert [one.more for one in rounds] == [True, True, False, False]
 
 
+def test_an_interrupted_import_goes_on_where_it_was(memory: Memory, host: HostDb) -> None:
+    host.session("s1")
+    for number in range(60):
+        host.message("s1", "user", f"Statement number {number} about topic{number}.", NOW + number)
+    with memory.store.write() as db:
+        db.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON messages WHEN new.text LIKE '%number 30 %'"
+            " BEGIN SELECT raise(ABORT, 'disk full'); END"
+        )
+    with pytest.raises(sqlite3.IntegrityError):
+        memory.sessions.import_history(now=LATER)
+    taken = len(memory.archived())
+    assert 0 < taken < 31
+    with memory.store.write() as db:
+        db.execute("DROP TRIGGER full")
+    assert memory.sessions.import_history(now=LATER).added == 60 - taken
+    assert [text for _, text in memory.archived()] == [f"Statement number {n} about topic{n}." for n in range(60)]
+
+
 NOT_SAID = [
     ("user", "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted."),
     ("assistant", "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted."),

@@ -29,7 +29,7 @@ from memory_os.sessions.archive import (
     tombstone_key,
 )
 from memory_os.sessions.cleaning import Cleaned, clean
-from memory_os.sessions.history import RECHECKED, History, Imported, Known, read_batch
+from memory_os.sessions.history import RECHECKED, Batch, History, Imported, Known, read_batch
 from memory_os.sessions.off import OffSwitch
 from memory_os.sessions.scopes import scope_for
 from memory_os.sessions.state_db import TESTED_SCHEMA, StateDbUnavailable, open_state_db
@@ -40,6 +40,9 @@ __all__ = ["CapturedTurn", "Imported", "Sessions"]
 _MARK = "sessions.host_mark"
 # The host prunes sessions only after months without activity; one that vanishes sooner was deleted by the user.
 DELETED_WITHIN_S = 7 * 86_400.0
+# Messages written in one transaction (about 20 ms), and the pause in which a waiting turn gets the lock.
+STEP = 20
+STEP_PAUSE_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +137,31 @@ class Sessions:
             batch = read_batch(host, known, limit, now)
             self._schema = host.schema
         self._problem = None
-        imported = Imported()
+        imported = Imported(more=batch.more)
         with self.store.write() as db:
-            self._history.apply(db, batch, imported)
+            self._history.begin(db, batch)
+            if batch.another_file:
+                self.store.set_meta(_MARK, "0")
+        self._take_in_steps(batch, imported)
+        with self.store.write() as db:
+            imported.withdrawn += self._history.follow_host(db, batch)
             if not batch.another_file:
                 imported.withdrawn += self._history.withdraw_deleted(db, _deleted(db, batch.every_session, now))
-            if batch.mark != known.mark:
+            if batch.mark != known.mark or batch.another_file:
                 self.store.set_meta(_MARK, str(batch.mark))
             if imported.skipped:
                 reason = ", ".join(f"{name} {count}" for name, count in sorted(imported.skipped.items()))
                 self.store.count("history_skipped", imported.skipped.total(), reason=reason)
         return imported
+
+    def _take_in_steps(self, batch: Batch, imported: Imported) -> None:
+        """A live turn waits for one step at most, never for the past of years; an interrupted import goes on there."""
+        for start in range(0, len(batch.messages), STEP):
+            step = batch.messages[start : start + STEP]
+            with self.store.write() as db:
+                self._history.take(db, batch, step, imported)
+                self.store.set_meta(_MARK, str(step[-1].id))
+            time.sleep(STEP_PAUSE_S)
 
     def _known(self) -> Known:
         recent = self.store.rows(

@@ -1,14 +1,14 @@
 """Earlier sessions from Hermes's state.db into the archive: a batch at a time, each message once.
 
 First everything is read (`read_batch`), in one short transaction on the host's file; then it is written to ours
-(`History.apply`). So the host is never held while we work, and a fault in one is never taken for one in the other.
+(`History`). So the host is never held while we work, and a fault in one is never taken for one in the other.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_os.sessions.archive import (
@@ -148,18 +148,20 @@ class History:
         self.profile = profile
         self.aliases = aliases
 
-    def apply(self, db: sqlite3.Connection, batch: Batch, imported: Imported) -> None:
+    def begin(self, db: sqlite3.Connection, batch: Batch) -> None:
+        """Note whose the batch's sessions are, and what they continue."""
         if batch.another_file:
             self._start_over(db)
         for name in dict.fromkeys(message.session_id for message in batch.messages):
             if name in batch.sessions:
                 self._note_session(db, batch, name)
-        for message in batch.messages:
+
+    def take(self, db: sqlite3.Connection, batch: Batch, messages: Sequence[HostMessage], imported: Imported) -> None:
+        """Archive some of the batch's messages, in their order."""
+        for message in messages:
             skipped = self._take(db, batch, message, imported)
             if skipped:
                 imported.skipped[skipped] += 1
-        imported.withdrawn += self._follow_host(db, batch)
-        imported.more = batch.more
 
     def _start_over(self, db: sqlite3.Connection) -> None:
         """Another state.db in the same place: its numbers mean other rows. What we archived stays."""
@@ -247,7 +249,7 @@ class History:
 
     # -- what the user changed in the host -------------------------------------------------------------------------
 
-    def _follow_host(self, db: sqlite3.Connection, batch: Batch) -> int:
+    def follow_host(self, db: sqlite3.Connection, batch: Batch) -> int:
         """Take out of the index what was rewound or deleted; put away and bring back what was archived."""
         gone = [row for row, (_, said) in batch.standing.items() if not said]
         withdrawn = self._withdraw(db, "host_id", gone)

@@ -39,6 +39,7 @@ def m001_messages(db: Database) -> None:
     db.conn.execute("CREATE UNIQUE INDEX messages_turn ON messages(turn_id, role) WHERE turn_id <> ''")
     db.conn.execute("CREATE UNIQUE INDEX messages_host ON messages(host_id) WHERE host_id IS NOT NULL")
     db.conn.execute("CREATE INDEX messages_same ON messages(lineage, role, content_hash)")
+    db.conn.execute("CREATE INDEX messages_latest ON messages(lineage, role)")
     db.conn.execute("CREATE INDEX messages_order ON messages(lineage, role, said_at)")
     db.conn.execute("CREATE INDEX messages_session ON messages(session_id, id)")
     db.conn.execute("CREATE INDEX messages_hash ON messages(content_hash)")
