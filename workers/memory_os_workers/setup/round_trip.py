@@ -155,25 +155,25 @@ def fabric_trip(client: ServiceClient) -> Trip:
 
 
 def documents_trip(client: ServiceClient) -> Trip:
-    """A document outside the vault, ingested, searched and forgotten; the file itself is ours and goes too."""
+    """A document outside the vault: ingested, searched, its file deleted and the folder ingested again."""
     scratch = Scratch(client)
-    with tempfile.TemporaryDirectory(prefix="memory-os-doctor-") as folder:
-        path = Path(folder).resolve() / f"{scratch.place}.md"
+    with tempfile.TemporaryDirectory(prefix="memory-os-doctor-") as name:
+        folder = Path(name).resolve()
+        path = folder / f"{scratch.place}.md"
         path.write_text(f"# Memory check {scratch.place}\n\n{scratch.statement}\n", "utf-8")
 
-        def write() -> None:
-            for _ in client.stream("/v1/ingest", {"path": str(path)}):
+        def ingest() -> None:
+            for _ in client.stream("/v1/ingest", {"path": str(folder)}):
                 pass
 
-        def found() -> dict[str, Any]:
-            return scratch.tool("qdrant_search", query=scratch.question)
-
         def forget() -> None:
-            hits = [hit for hit in found().get("results", []) if scratch.word in str(hit)]
-            for hit in hits:
-                scratch.forget_shared(str(hit["id"]))
+            path.unlink()
+            ingest()
 
-        return _trip("vectors", write, lambda: str(found().get("results", [])), forget, scratch.word)
+        def recall() -> str:
+            return str(scratch.tool("qdrant_search", query=scratch.question).get("results", []))
+
+        return _trip("vectors", ingest, recall, forget, scratch.word)
 
 
 TRIPS: dict[str, Callable[[ServiceClient], Trip]] = {
