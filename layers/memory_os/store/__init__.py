@@ -43,13 +43,14 @@ class Store:
     def migrate(self, *migrations: Migrations) -> None:
         """Apply each set's new migrations, in order. Raises StoreNewer for a file of a later version."""
         with self._lock:
-            base.apply(self.database)
+            # Before anything is applied: a newer file's tables are not ours to add to.
             (version,) = self._writer.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA_VERSION:
                 raise StoreNewer(
                     f"{self.path} was written by a newer memory-os (schema {version}, this one knows {SCHEMA_VERSION}).",
                     cure="Upgrade memory-os, or point MEMORY_OS_HOME at another folder.",
                 )
+            base.apply(self.database)
             self._writer.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             for one in migrations:
                 one.apply(self.database)
@@ -111,16 +112,20 @@ class Store:
         return [] if found == ["ok"] else found
 
     def backup(self, target: Path) -> None:
-        """An online copy, complete or absent."""
+        """An online copy, verified; complete or absent. Raises StoreError when the copy isn't sound."""
         target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
         partial = target.with_suffix(".partial")
         partial.unlink(missing_ok=True)
+        partial.touch(constants.FILE_MODE)
         copy = sqlite3.connect(partial)
         try:
             self._reader().backup(copy)
+            (finding,) = copy.execute("PRAGMA quick_check(1)").fetchone()
         finally:
             copy.close()
-        partial.chmod(constants.FILE_MODE)
+        if finding != "ok":
+            partial.unlink()
+            raise StoreError(f"A copy of {self.path} is not sound: {finding}.", cure="Run `memory-os doctor`.")
         partial.replace(target)
 
     def close(self) -> None:
@@ -149,6 +154,9 @@ def open_store(path: Path, migrations: Iterable[Migrations] = ()) -> Store:
     """Open or create memory.db. Raises StoreCorrupt, StoreNewer or StoreError; never moves or repairs the file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        # SQLite gives its -wal and -shm files the mode that the database has when they are made.
+        if not path.exists():
+            path.touch(constants.FILE_MODE)
         store = Store(path)
     except sqlite3.DatabaseError as error:
         raise _typed(path, error) from error
