@@ -80,8 +80,10 @@ class Index:
                 if row is not None:  # a new title or time is no new memory: its retrievals stay counted
                     counted = (row["uses"], row["last_used_at"], passage.id)
                     db.execute("UPDATE passages SET uses = ?, last_used_at = ? WHERE id = ?", counted)
+                    self._drop_embedding(db, row["embed_hash"])
             for row in old.values():
                 self._delete(db, row)
+                self._drop_embedding(db, row["embed_hash"])
                 db.execute("INSERT OR IGNORE INTO deleted_points(id) VALUES(?)", (row["id"],))
         return Replaced(added=len(passages) - kept, removed=len(old), kept=kept)
 
@@ -205,10 +207,15 @@ class Index:
         return {row["hash"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
 
     def store_embeddings(self, vectors: dict[str, NDArray[np.float32]]) -> None:
+        """Keep vectors by embed hash. What was forgotten while the encoder was at it is not kept."""
         with self.store.write() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO embeddings(hash, fingerprint, vector) VALUES(?, ?, ?)",
-                [(key, self.fingerprint, vector.astype("<f2").tobytes()) for key, vector in vectors.items()],
+                "INSERT OR REPLACE INTO embeddings(hash, fingerprint, vector)"
+                " SELECT :hash, :fingerprint, :vector WHERE EXISTS(SELECT 1 FROM passages WHERE embed_hash = :hash)",
+                [
+                    {"hash": key, "fingerprint": self.fingerprint, "vector": vector.astype("<f2").tobytes()}
+                    for key, vector in vectors.items()
+                ],
             )
 
     def mark_indexed(self, pks: Sequence[int]) -> None:
@@ -239,7 +246,8 @@ class Index:
             (
                 passage.id, passage.handle, passage.layer.value, passage.source, passage.ordinal, passage.scope,
                 passage.session_id, passage.kind, passage.author.value, passage.title, passage.text, passage.context,
-                passage.content_hash, content_hash(embed_text(passage)), passage.created_at or time.time(),
+                passage.content_hash, content_hash(embed_text(passage)),
+                passage.created_at if passage.created_at > 0 else time.time(),
                 passage.valid_from, passage.valid_to, passage.trust, passage.importance, passage.flagged,
             ),
         )  # fmt: skip
@@ -252,9 +260,12 @@ class Index:
     def _delete(self, db: sqlite3.Connection, row: Row) -> None:
         db.execute("DELETE FROM passages_fts WHERE rowid = ?", (row["pk"],))
         db.execute("DELETE FROM passages WHERE pk = ?", (row["pk"],))
+
+    def _drop_embedding(self, db: sqlite3.Connection, embed_hash: str) -> None:
+        """Delete a vector that no passage has any more. After the inserts: a changed trust is no changed text."""
         db.execute(
             "DELETE FROM embeddings WHERE hash = ? AND NOT EXISTS(SELECT 1 FROM passages WHERE embed_hash = ?)",
-            (row["embed_hash"], row["embed_hash"]),
+            (embed_hash, embed_hash),
         )
 
 
@@ -280,7 +291,7 @@ def passage_of(row: Row) -> Passage:
 def _same(row: Row, passage: Passage) -> bool:
     """Whether a stored row says all that `passage` says (a missing time means: as stored)."""
     stored = passage_of(row)
-    if not passage.created_at:
+    if not passage.created_at > 0:
         stored_time = stored.created_at
         return _key(stored) == _key(passage) and stored_time > 0
     return _key(stored) == _key(passage) and stored.created_at == passage.created_at
@@ -295,7 +306,8 @@ def _key(passage: Passage) -> tuple[object, ...]:
 
 def _visible(scopes: Sequence[str], layers: Sequence[Layer], now: float) -> tuple[str, tuple[object, ...]]:
     """The condition every read passes: own scope, not archived, valid now, wanted layers."""
-    where = f"p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
+    # The plus keeps SQLite from starting at the scope's index: the rows are already known by text or id.
+    where = f"+p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
     where += " AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
     values: list[object] = [*scopes, now, now]
     if layers:

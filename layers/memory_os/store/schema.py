@@ -19,7 +19,7 @@ def m001_index(db: Database) -> None:
     db.conn.execute(
         """
         CREATE TABLE passages(
-            pk INTEGER PRIMARY KEY,
+            pk INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: an embedder may still be at work on a replaced row
             id TEXT NOT NULL UNIQUE,
             handle TEXT NOT NULL,
             layer TEXT NOT NULL,
@@ -48,6 +48,7 @@ def m001_index(db: Database) -> None:
         """
     )
     db.conn.execute("CREATE INDEX passages_source ON passages(source, ordinal)")
+    db.conn.execute("CREATE INDEX passages_embedding ON passages(embed_hash)")
     db.conn.execute("CREATE INDEX passages_handle ON passages(handle)")
     db.conn.execute("CREATE INDEX passages_session ON passages(session_id, created_at)")
     db.conn.execute("CREATE INDEX passages_scope ON passages(scope, archived)")
