@@ -6,8 +6,10 @@ synchronous and thread-safe.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from memory_os.config import Settings
 from memory_os.documents import Documents
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import FINGERPRINT, load_embedder
-from memory_os.errors import BadRequest, HostError
+from memory_os.errors import BadRequest, HostError, StoreError
 from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts
@@ -31,7 +33,7 @@ from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
 from memory_os.memory import Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
-from memory_os.recall.ledger import scores_of
+from memory_os.recall.ledger import best_first, scores_of
 from memory_os.recall.selection import Decision
 from memory_os.searching import Searching
 from memory_os.sessions import Sessions
@@ -45,6 +47,7 @@ Tool = Callable[[Arguments, Caller], dict[str, Any]]
 
 # What is waiting in the spool when a question comes is taken first, if that is quick: the other session has just ended.
 _DRAIN_WAIT_S = 0.05
+_DRAIN_WITHIN_S = 0.05
 _PENDING_LINES = 5
 
 
@@ -100,8 +103,7 @@ class Engine:
         query = query_of(payload, self.settings.values.scopes.aliases)
         if payload.get("dry_run"):
             return self._explained(query)
-        if self.intake.waiting():
-            self.intake.drain(_DRAIN_WAIT_S)
+        self._take_waiting()
         recalled = self.recaller.for_turn(query)
         return {
             "context": recalled.context,
@@ -138,8 +140,7 @@ class Engine:
         tool = self.tools.get(name)
         if tool is None:
             raise BadRequest(f"There is no tool {name!r}.", cure=f"Tools: {', '.join(sorted(self.tools))}.")
-        if self.intake.waiting():
-            self.intake.drain(_DRAIN_WAIT_S)
+        self._take_waiting()
         return tool(Arguments(name, arguments), self._caller(caller))
 
     def explain(self, turn: str = "last") -> dict[str, Any]:
@@ -205,6 +206,15 @@ class Engine:
             "memory_forget": self.forgetting.tool,
         }
 
+    def _take_waiting(self) -> None:
+        """Take from the spool what can be taken quickly.
+
+        A fault leaves the records there and says nothing of this turn: the background meets it next, and counts it.
+        """
+        with suppress(sqlite3.Error, OSError, StoreError):
+            if self.intake.waiting():
+                self.intake.drain(_DRAIN_WAIT_S, _DRAIN_WITHIN_S)
+
     def _first_turn(self, query: Query) -> Mapping[str, Sequence[str]]:
         """What a new session starts with: learnings and open questions, and work that waits for an answer."""
         caller = Caller(scope=query.scope, session_id=query.session_id, turn_id=query.turn_id, now=query.now)
@@ -222,7 +232,7 @@ class Engine:
             "reason": recalled.reason,
             "milliseconds": round(recalled.milliseconds, 2),
             "tokens": recalled.tokens,
-            "candidates": [_candidate(decision) for decision in recalled.selection.decisions],
+            "candidates": [_candidate(decision) for decision in best_first(recalled.selection.decisions)],
             "arms": {name: {"state": arm.state.value, "reason": arm.reason} for name, arm in recalled.arms.items()},
         }
 

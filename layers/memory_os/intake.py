@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from memory_os import constants
-from memory_os.errors import BadRequest, MemoryOSError
+from memory_os.errors import BadRequest
 from memory_os.store import Store
 
 _SUFFIX = ".json"
 # A record holds one turn of at most two messages of a megabyte each.
 _RECORD_MAX_BYTES = 16 * 1024 * 1024
+# What says that the record is wrong, however often it is tried. Anything else says that the database or the disk is.
+_REFUSED = (
+    BadRequest, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
+    sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
+)  # fmt: skip
 
 
 class Intake:
@@ -33,34 +40,44 @@ class Intake:
     def rejected(self) -> int:
         return len(_records(self._folder / "rejected"))
 
-    def drain(self, wait_s: float = -1) -> int:
-        """Take all records there are. Returns how many; 0 at once when another thread is at it for longer than `wait_s`.
+    def drain(self, wait_s: float = -1, within_s: float | None = None) -> int:
+        """Take the records there are, or those that `within_s` allows. Returns how many.
 
-        sqlite3.Error and OSError (disk full, database gone) are raised with the record still in its place.
+        0 at once when another thread is at it for longer than `wait_s`. sqlite3.Error, OSError and StoreError (disk full,
+        database gone) are raised with the record still in its place.
         """
         if not self._draining.acquire(timeout=wait_s):
             return 0
         try:
-            return sum(self._take_file(path) for path in self.waiting())
+            taken, started = 0, time.monotonic()
+            for path in self.waiting():
+                if within_s is not None and time.monotonic() - started > within_s:
+                    break
+                taken += self._take_file(path)
+            return taken
         finally:
             self._draining.release()
 
     def _take_file(self, path: Path) -> int:
         try:
-            self._take(_read(path))
+            record = _read(path)
         except FileNotFoundError:
             return 0
-        except (MemoryOSError, ValueError, TypeError, KeyError) as error:
-            self._reject(path, error)
-            return 0
+        except (BadRequest, ValueError, RecursionError, PermissionError, IsADirectoryError) as error:
+            return self._reject(path, error)
+        try:
+            self._take(record)
+        except _REFUSED as error:
+            return self._reject(path, error)
         path.unlink(missing_ok=True)
         return 1
 
-    def _reject(self, path: Path, error: Exception) -> None:
+    def _reject(self, path: Path, error: Exception) -> int:
         aside = path.parent / "rejected"
         aside.mkdir(exist_ok=True, mode=constants.DIRECTORY_MODE)
         path.replace(aside / path.name)
         self._store.count("spool_rejected", reason=f"{path.name}: {type(error).__name__}: {error}")
+        return 0
 
 
 def _records(folder: Path) -> list[Path]:
