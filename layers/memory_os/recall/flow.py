@@ -15,7 +15,7 @@ from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored, prior, probability, rank_score
 from memory_os.recall.rendering import render_block, render_line
-from memory_os.recall.selection import Limits, Line, Selection, budget_of, select
+from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select
 from memory_os.store import Store
 from memory_os.text import token_estimate
 from memory_os.text.language import differ, language_of
@@ -110,9 +110,10 @@ class Recall:
 
     def _run(self, query: Query) -> Recalled:
         ranked, found = self.ranked(query)
-        extras = self.first_turn_extras(query) if query.first_turn else {}
-        taken = _FRAME_TOKENS + sum(budget_of(text) for texts in extras.values() for text in texts)
-        limits = Limits(self._settings.min_probability, self._settings.max_lines, self._settings.max_tokens - taken)
+        budget = self._settings.max_tokens - _FRAME_TOKENS
+        extras = _fitting(self.first_turn_extras(query), budget // 2) if query.first_turn else {}
+        budget -= sum(budget_of(text) for texts in extras.values() for text in texts)
+        limits = Limits(self._settings.min_probability, self._settings.max_lines, budget)
         selection = select(
             ranked,
             query,
@@ -147,3 +148,14 @@ class Recall:
             rank=rank_score(candidate, best) * factor,
             prior=factor,
         )
+
+
+def _fitting(extras: Mapping[str, Sequence[str]], tokens: int) -> dict[str, list[str]]:
+    """The lines of a first turn that fit, in their order; what memories need is not theirs to take."""
+    fitting: dict[str, list[str]] = {}
+    for label, texts in extras.items():
+        for text in texts:
+            tokens -= budget_of(text)
+            if tokens >= 0 and not carries_fence(text):
+                fitting.setdefault(label, []).append(text)
+    return fitting

@@ -120,8 +120,7 @@ class Ledger:
             name: {"state": arm.state.value, "reason": arm.reason, "milliseconds": round(arm.milliseconds, 1)}
             for name, arm in record.arms.items()
         }
-        shown = [decision for decision in record.decisions if decision.shown]
-        dropped = [decision for decision in record.decisions if not decision.shown][:_DROPPED_KEPT]
+        kept = best_first(record.decisions)[: _DROPPED_KEPT + sum(one.shown for one in record.decisions)]
         with self._store.write() as db:
             db.execute("DELETE FROM recalls WHERE turn_id = ?", (turn_id,))
             db.execute(
@@ -133,10 +132,15 @@ class Ledger:
                 "INSERT OR REPLACE INTO recall_lines VALUES(?, ?, ?, ?, ?, ?)",
                 [
                     (turn_id, rank, one.scored.passage.id, int(one.shown), one.reason, json.dumps(scores_of(one)))
-                    for rank, one in enumerate([*shown, *dropped])
+                    for rank, one in enumerate(kept)
                 ],
             )
-            self._index.used(decision.scored.passage.id for decision in shown)
+            self._index.used(decision.scored.passage.id for decision in kept if decision.shown)
+
+
+def best_first(decisions: Sequence[Decision]) -> list[Decision]:
+    """Shown ones in the block's order, then the dropped ones, the nearest to being shown first."""
+    return sorted(decisions, key=lambda one: (not one.shown, 0.0 if one.shown else -one.scored.probability))
 
 
 def scores_of(decision: Decision) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,15 @@ _PRECEDENCE = {Layer.FACTS: 0, Layer.FABRIC: 1, Layer.WORKSPACE: 2, Layer.SESSIO
 _RETOLD_LENGTH = 1.8
 _RETOLD_SHARE = 0.8
 _NUMBER = re.compile(r"\d+")
+# … and both or neither deny something: function words are no terms, but this one turns a statement round.
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|cannot|\w+n['’]t|nicht|kein\w*|nie|niemals|não|nao|nunca|jamais|не|нет|никогда|нельзя|لا|ليس|ليست|لم|لن)\b"
+    "|[不没沒無无非]|ない|ません|なかった"
+)
+# Naming another line (`, differs from f:abcdefgh`) costs about this, in each of the two.
+_CONFLICT_TOKENS = 8
+# Of a line's contradictions this many are named: more than that is a subject, not a contradiction.
+_CONFLICTS_NAMED = 4
 
 # An answer shorter than this, without a number, to a statement.
 _NOD_CHARS = 60
@@ -38,7 +48,7 @@ _QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SAME_QUESTION = 0.6
 _QUESTION_MAX_CHARS = 240
 _BELOW = "below the gate"
-_FENCE_TAG = "memory-context>"
+_FENCE_TAG = re.compile(r"memory-context\s*(?:>|&gt;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,11 @@ def select(
     return Selection(_with_conflicts(lines), decisions)
 
 
+def carries_fence(*texts: str) -> bool:
+    """Whether one of these would open or close our block, in any width or case of writing."""
+    return any(_FENCE_TAG.search(unicodedata.normalize("NFKC", text).casefold()) for text in texts)
+
+
 def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
     """At most `longest` characters of `text`, around the first of the question's words, cut at white space."""
     text = text.strip()
@@ -133,7 +148,7 @@ def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_promp
         return "stands in the system prompt"
     if passage.flagged:
         return f"flagged: {passage.flagged}"
-    if _FENCE_TAG in passage.text.lower():
+    if carries_fence(passage.text, passage.title, passage.kind, passage.source):
         return "carries a fence of ours"
     if passage.layer is Layer.SESSIONS and passage.author is Author.USER and _asks_the_same(passage.text, query):
         return "asks the same question"
@@ -177,7 +192,8 @@ def _without_nods(candidates: list[Scored], decisions: list[Decision]) -> list[S
     kept = []
     for scored in candidates:
         passage = scored.passage
-        nod = passage.author is Author.AGENT and len(passage.text) < _NOD_CHARS and not _NUMBER.search(passage.text)
+        said = passage.layer is Layer.SESSIONS and passage.author is Author.AGENT
+        nod = said and len(passage.text) < _NOD_CHARS and not _NUMBER.search(passage.text)
         if nod and (passage.session_id, round(passage.created_at)) in stated:
             decisions.append(Decision(scored, False, "adds nothing to what it answers"))
         else:
@@ -192,7 +208,8 @@ def _fill(
     spent = 0
     for scored in _without_twins(candidates, decisions):
         line = _line(scored, query, len(lines))
-        price = cost(line)
+        others = len(_conflicting(line, lines))
+        price = cost(line) + _CONFLICT_TOKENS * (min(others, _CONFLICTS_NAMED) + others)
         if len(lines) >= limits.lines or spent + price > limits.tokens:
             decisions.append(Decision(scored, False, "over the budget"))
             continue
@@ -235,7 +252,9 @@ def _same_thing(first: Passage, second: Passage) -> bool:
         return False
     words, other_words = _wording(shorter), _wording(longer)
     common = len(words.terms & other_words.terms)
-    if words.numbers != other_words.numbers or common < _RETOLD_SHARE * len(words.terms):
+    if (words.numbers, words.denies) != (other_words.numbers, other_words.denies):
+        return False
+    if common < _RETOLD_SHARE * len(words.terms):
         return False
     retold = first.layer is not second.layer or (first.session_id and first.session_id == second.session_id)
     return bool(words.terms and retold) or near_equal(first.text, second.text)
@@ -244,23 +263,34 @@ def _same_thing(first: Passage, second: Passage) -> bool:
 class _Wording(NamedTuple):
     terms: frozenset[str]
     numbers: tuple[str, ...]
+    denies: bool
 
 
 @lru_cache(maxsize=4096)
 def _wording(text: str) -> _Wording:
-    return _Wording(frozenset(query_terms(text)), tuple(_NUMBER.findall(text)))
+    denies = bool(_NEGATION.search(text.casefold()))
+    return _Wording(frozenset(query_terms(text)), tuple(_NUMBER.findall(text)), denies)
 
 
 def _with_conflicts(lines: list[Line]) -> list[Line]:
     """Facts that may contradict one another are both shown, each naming the other."""
-    facts = [line for line in lines if line.scored.passage.layer is Layer.FACTS]
-    marked: dict[str, list[str]] = {}
-    for i, first in enumerate(facts):
-        for second in facts[i + 1 :]:
-            if may_conflict(first.scored.passage.text, second.scored.passage.text):
-                marked.setdefault(first.scored.passage.id, []).append(second.scored.passage.handle)
-                marked.setdefault(second.scored.passage.id, []).append(first.scored.passage.handle)
-    return [Line(line.scored, line.text, tuple(marked.get(line.scored.passage.id, ()))) for line in lines]
+    return [
+        Line(line.scored, line.text, tuple(other.scored.passage.handle for other in _conflicting(line, lines)[:_CONFLICTS_NAMED]))
+        for line in lines
+    ]
+
+
+def _conflicting(line: Line, lines: Sequence[Line]) -> list[Line]:
+    passage = line.scored.passage
+    if passage.layer is not Layer.FACTS:
+        return []
+    return [
+        other
+        for other in lines
+        if other.scored.passage.layer is Layer.FACTS
+        and other.scored.passage.id != passage.id
+        and may_conflict(passage.text, other.scored.passage.text)
+    ]
 
 
 def _next_space(text: str, at: int) -> int:
