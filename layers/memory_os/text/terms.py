@@ -23,6 +23,10 @@ _HIRAGANA = re.compile(r"^[\u3040-\u309f]+$")
 
 MAX_QUERY_TERMS = 48
 
+# Marks that some write and others leave out: accents that don't compose (stress in Russian), Hebrew and Arabic vowel
+# signs, the Arabic stretching line.
+_OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+
 
 def index_terms(text: str) -> str:
     """The text as full-text search stores it: words as they are, unspaced scripts as bigrams, a space between."""
@@ -30,11 +34,22 @@ def index_terms(text: str) -> str:
 
 
 def query_terms(text: str) -> list[str]:
-    """What a question searches for: ordered as written, each once, function words left out, at most 48."""
-    found: dict[str, None] = {}
+    """What a question searches for: words, then bigrams, each as written and once, function words left out, at most 48.
+
+    Of more, both kinds keep their share, and of each the first and the last: a long text asks at its ends, and what
+    is Latin in a Japanese one is its name or number.
+    """
     normalised = _normalised(text)
-    for run in _UNSPACED_RUN.findall(normalised):
-        found.update((gram, None) for gram in _bigrams(run) if not _HIRAGANA.match(gram))
+    runs = _UNSPACED_RUN.findall(normalised)
+    grams = list(dict.fromkeys(gram for run in runs for gram in _bigrams(run) if not _HIRAGANA.match(gram)))
+    words = _word_terms(normalised)
+    room = MAX_QUERY_TERMS - min(len(grams), MAX_QUERY_TERMS // 2)
+    words = _ends(words, room)
+    return words + _ends(grams, MAX_QUERY_TERMS - len(words))
+
+
+def _word_terms(normalised: str) -> list[str]:
+    found: dict[str, None] = {}
     words = [word.casefold() for word in _WORD.findall(_UNSPACED_RUN.sub(" ", normalised))]
     stop = function_words(tuple(dict.fromkeys(words)))
     for word in words:
@@ -43,7 +58,13 @@ def query_terms(text: str) -> list[str]:
             found.update((part, None) for part in (word, *parts) if len(part) > 1)
         elif word not in stop:
             found[word] = None
-    return list(found)[:MAX_QUERY_TERMS]
+    return list(found)
+
+
+def _ends(terms: list[str], most: int) -> list[str]:
+    if len(terms) <= most:
+        return terms
+    return [*terms[: most - most // 2], *terms[len(terms) - most // 2 :]]
 
 
 def fts_query(terms: list[str]) -> str:
@@ -52,7 +73,7 @@ def fts_query(terms: list[str]) -> str:
 
 
 def _normalised(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
+    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _bigrams(run: str) -> list[str]:
