@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memory_os.errors import VectorsError
+from memory_os.errors import EmbeddingError, VectorsError
 from memory_os.index import Index
 from memory_os.indexing import Indexing
 from memory_os.memory import Layer, Passage
@@ -63,7 +63,7 @@ class Searching:
                     embedder.embed_query(query.text), query.text, query.scope.readable, query.layers, _DEPTH
                 )
                 return [point for point, _ in searched.hits], searched.mode, searched.degraded_reason
-            except VectorsError as error:
+            except (VectorsError, EmbeddingError) as error:
                 reason = str(error)
                 self._store.count("search_degraded", reason=reason)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -57,20 +58,36 @@ def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = Non
 def load_embedder(settings: Settings) -> Embedder:
     """The embedder for this configuration. `auto` falls back to the wheel's engine when the graph can't be made.
 
-    Raises EmbeddingError.
+    Files of ours that a power cut or a full disk left half are made again. Raises EmbeddingError.
     """
     engine = settings.values.embedding.engine
     threads = settings.values.embedding.threads
     if engine == "wheel":
         return _wheel_embedder(threads)
     try:
-        models_dir = prepare_model(settings.models_dir)
-        encoder = _onnx_encoder(models_dir, threads)
-        return CalibratedEmbedder(encoder, _read_calibration(models_dir / _CALIBRATION))
+        return _onnx_embedder(settings.models_dir, threads)
     except EmbeddingError:
         if engine == "onnx":
             raise
         return _wheel_embedder(threads)
+
+
+def _onnx_embedder(models_dir: Path, threads: int) -> Embedder:
+    try:
+        return _prepared_embedder(models_dir, threads)
+    except EmbeddingError:
+        try:
+            for name in (_GRAPH, _TOKENIZER, _CALIBRATION):
+                (models_dir / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise EmbeddingError(f"{models_dir} can't be renewed: {error.strerror}.") from error
+        return _prepared_embedder(models_dir, threads)
+
+
+def _prepared_embedder(models_dir: Path, threads: int) -> Embedder:
+    prepare_model(models_dir)
+    encoder = _onnx_encoder(models_dir, threads)
+    return CalibratedEmbedder(encoder, _read_calibration(models_dir / _CALIBRATION))
 
 
 def _onnx_encoder(models_dir: Path, threads: int) -> Encoder:
@@ -101,7 +118,7 @@ def _read_calibration(path: Path) -> Calibration:
     try:
         with np.load(path) as arrays:
             return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error
 
 

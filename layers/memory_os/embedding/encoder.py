@@ -9,31 +9,45 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as _states
 from sentencepiece import SentencePieceProcessor
 
 from memory_os.embedding.weights import Weights
+from memory_os.errors import EmbeddingError
 
 # The positions table has two reserved rows, and each text gets a begin and an end token.
 _RESERVED_POSITIONS = 4
 # Texts are encoded in batches of like length (padding is computed and thrown away), small ones: a batch of 1,000 tokens
 # is as fast as a larger one on two cores, takes a tenth of the memory, and a waiting question waits less.
 _BATCH_TOKENS = 1000
+# onnxruntime's errors have no base of their own; sentencepiece raises RuntimeError.
+_FAULTS: tuple[type[Exception], ...] = (
+    RuntimeError,
+    OSError,
+    *(kind for kind in vars(_states).values() if isinstance(kind, type) and issubclass(kind, Exception)),
+)
 _MASKED = np.float32(-1e9)
 
 F32 = NDArray[np.float32]
 
 
 class OnnxEncoder:
-    """Thread-safe: calls run side by side on the session's threads."""
+    """Thread-safe: calls run side by side on the session's threads. Raises EmbeddingError."""
 
     dimension = 384
 
     def __init__(self, weights: Weights, tokenizer: Path, graph: Path, threads: int) -> None:
         self._weights = weights
-        self._tokenizer = SentencePieceProcessor(model_file=str(tokenizer))
+        try:
+            self._tokenizer = SentencePieceProcessor(model_file=str(tokenizer))
+            self._session = _session(graph, threads)
+        except _FAULTS as error:
+            raise EmbeddingError(
+                f"The model's files in {graph.parent} can't be used: {_one_line(error)}.",
+                cure=f"Delete {graph.parent}; it is made again.",
+            ) from error
         self._positions = weights.f32("emb.pos").reshape(-1, weights.hidden)
         self._kind = weights.f32("emb.type")[: weights.hidden]
-        self._session = _session(graph, threads)
 
     def embed_query(self, text: str) -> F32:
         """The vector a question is searched with, shape (384,)."""
@@ -72,7 +86,10 @@ class OnnxEncoder:
             words = self._weights.word_rows(np.asarray(tokens, np.int64))
             embeddings[row, : len(tokens)] = words + self._positions[: len(tokens)] + self._kind
             mask[row, ..., : len(tokens)] = 0
-        (states,) = self._session.run(None, {"embeddings": embeddings, "mask": mask})
+        try:
+            (states,) = self._session.run(None, {"embeddings": embeddings, "mask": mask})
+        except _FAULTS as error:
+            raise EmbeddingError(f"The embedding model failed: {_one_line(error)}.") from error
         means = np.stack([states[row, : len(tokens)].mean(axis=0) for row, tokens in enumerate(ids)])
         unit: F32 = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
@@ -85,6 +102,10 @@ def _batches(lengths: Sequence[int]) -> Iterator[range]:
         if end == len(lengths) or lengths[end] * (end + 1 - start) > _BATCH_TOKENS:
             yield range(start, end)
             start = end
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
