@@ -40,6 +40,11 @@ class ServiceSettings(_Section):
     socket: Path | None = Field(None, description="unix socket; default run/service.sock")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
+    @field_validator("socket")
+    @classmethod
+    def _of_a_known_home(cls, value: Path | None) -> Path | None:
+        return _known_home(value)
+
 
 class RecallSettings(_Section):
     enabled: bool = True
@@ -101,7 +106,7 @@ class Values(_Section):
     def _not_empty(cls, value: Path | None) -> Path | None:
         if value is not None and str(value).strip() in ("", "."):
             raise ValueError("give a folder, or leave the key out for the default")
-        return value
+        return _known_home(value)
 
 
 @dataclass(frozen=True)
@@ -213,8 +218,12 @@ def set_value(settings: Settings, key: str, text: str) -> None:
     """Write one key to config.yaml, its comments kept, after checking that the whole stays valid."""
     yaml = YAML()
     path = settings.config_file
-    document = (yaml.load(path.read_text("utf-8")) if path.exists() else None) or {}
-    _assign(document, key, YAML(typ="safe").load(text))
+    # Read twice: what is wrong with the file as it stands is said as everywhere.
+    document = yaml.load(path.read_text("utf-8")) if _read_file(path) else {}
+    try:
+        _assign(document, key, YAML(typ="safe").load(text))
+    except YAMLError as error:
+        raise ConfigError(f"{key}: {text!r} is not valid YAML: {_one_line(error)}.", cure="Put it in quotes.") from error
     _validated(_plain(document), {key: "the new value"})
     path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
     temporary = path.with_suffix(".yaml.new")
@@ -257,7 +266,17 @@ def _explain(item: Any, origins: Mapping[str, str]) -> str:
     where = origins.get(key, "config.yaml")
     if item["type"] == "extra_forbidden":
         return f"{key} ({where}) is not a setting; `memory-os config` lists them"
-    return f"{key} ({where}): {item['msg'].lower()}, not {item['input']!r}"
+    # Only the first letter is lowered: the message may list accepted values, and those are case-sensitive.
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{key} ({where}): {message[:1].lower()}{message[1:]}, not {item['input']!r}"
+
+
+def _known_home(value: Path | None) -> Path | None:
+    """Refuse `~nobody/folder` at load, under its key."""
+    try:
+        return value if value is None else Path(value.expanduser())
+    except RuntimeError as error:
+        raise ValueError("there is no such home folder") from error
 
 
 def _absolute(path: Path, base: Path) -> Path:
