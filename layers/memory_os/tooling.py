@@ -39,7 +39,7 @@ class Arguments:
     def text(self, name: str, default: str = "", *, required: bool = False, longest: int = 20_000) -> str:
         """A string, stripped. Raises BadRequest if missing and required, of another type, or too long."""
         value = self.values.get(name)
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             if required:
                 raise BadRequest(f"{self.tool}: `{name}` is required.", cure=f"Call again with {name}=<text>.")
             return default
@@ -67,7 +67,7 @@ class Arguments:
             return default
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._wrong(name, "a number", value) from None
         if not math.isfinite(number):
             raise self._wrong(name, "a finite number", value)
