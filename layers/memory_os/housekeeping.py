@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _HISTORY_BATCH = 500
 BACKUPS_KEPT = 3
 _DAY_S = 86_400.0
+# A duty that failed is tried again after this long: a full disk may be empty long before tomorrow.
+_RETRY_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Housekeeping:
             result: dict[str, Any] = {"at": now, "result": str(duty.run(now))}
         except (MemoryOSError, sqlite3.Error, OSError) as error:
             result = {"at": now, "error": str(error)}
+            self._due[duty.name] = now - duty.every_s + min(duty.every_s, _RETRY_S)
             self._engine.store.count(f"{duty.name}_failed", reason=str(error))
         result["milliseconds"] = round((time.perf_counter() - started) * 1e3, 1)
         self.last[duty.name] = result
@@ -79,7 +82,8 @@ class Housekeeping:
             return "today's is there"
         target = folder / f"memory-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}.db"
         self._engine.store.backup(target)
-        for old in backups(folder)[:-BACKUPS_KEPT]:
+        # Never the new one, whatever an older clock called the others.
+        for old in [path for path in backups(folder) if path != target][: 1 - BACKUPS_KEPT]:
             old.unlink()
         return target.name
 
