@@ -34,6 +34,8 @@ SECRETS = [
     ("كلمة المرور: Nakhla99", "Nakhla99"),
     ("密码是abc12345", "abc12345"),
     ("密码：abc12345。谢谢", "abc12345"),
+    ("我的密码是abc12345", "abc12345"),
+    ("私のパスワードはpa55wordです", "pa55word"),
     ("パスワードはpa55word", "pa55word"),
     ("contraseña: sol2024", "sol2024"),
     ("mot de passe : azerty12", "azerty12"),
