@@ -21,6 +21,9 @@ from memory_os.recall.query import Query
 
 # Deep enough that what both arms agree on is in both lists.
 ARM_LIMIT = 60
+# A term in more passages than this share (and than so many) is left out where the question has others.
+_COMMON_SHARE = 0.25
+_COMMON_LEAST = 200
 # Document frequencies move slowly; a question asks for ten of them.
 _FREQUENCY_TTL_S = 300.0
 _FREQUENCIES_MAX = 20_000
@@ -86,9 +89,8 @@ class Arms:
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
-        return self._index.lexical(
-            list(query.terms), query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now
-        )
+        terms = self._frequencies.telling(query.terms)
+        return self._index.lexical(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
 
     def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
         started = time.perf_counter()
@@ -138,6 +140,12 @@ class _Frequencies:
         """
         passages = self._index.count()
         return max(sum(_idf(self._frequency(term), passages) for term in terms), 1e-6)
+
+    def telling(self, terms: tuple[str, ...]) -> list[str]:
+        """The terms worth searching for: one that a quarter of all passages have orders nothing and costs the most."""
+        most = max(self._index.count() * _COMMON_SHARE, _COMMON_LEAST)
+        rare = [term for term in terms if self._frequency(term) <= most]
+        return rare or list(terms)
 
     def _frequency(self, term: str) -> int:
         now = time.monotonic()
