@@ -6,14 +6,14 @@
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
-413 for a body over 4 MB, 503 while the service cannot serve, 500 for a fault of ours (logged, counted, no details).
+413 for a body over 4 MB, 503 while the service cannot serve, 507 when the disk is full, 500 for a fault of ours
+(logged, counted, no details).
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import os
 import socket
 import sqlite3
@@ -25,14 +25,14 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 from memory_os import __version__
-from memory_os.errors import BadRequest, MemoryOSError, ServiceUnavailable
+from memory_os.errors import BadRequest, MemoryOSError
 
+from memory_os_workers.answers import body, failure
 from memory_os_workers.requests import BODY_MAX_BYTES, RECALL_FIELDS, checked, parse_object
 from memory_os_workers.run_files import service_token
 from memory_os_workers.service import Service
 from memory_os_workers.streaming import stream_work
 
-_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -80,14 +80,11 @@ async def _answers(request: web.Request, handler: _Handler) -> web.StreamRespons
         return _error(413, "too_large", f"The body has more than {BODY_MAX_BYTES} bytes.", "Send less in one request.")
     except web.HTTPException as error:
         return _error(error.status, "http", f"{request.method} {request.path}: {error.reason}.")
-    except MemoryOSError as error:
-        status = 503 if isinstance(error, ServiceUnavailable) else 400
-        return _error(status, error.code, error.message, error.cure)
-    except Exception as error:  # noqa: BLE001 - logged with its traceback and counted, here and nowhere else
-        service.note_error(error)
-        _log.exception("%s %s failed", request.method, request.path)
-        await _count_durably(service, error)
-        return _error(500, "internal", "The service failed on this request.", f"See {service.settings.logs_dir}.")
+    except Exception as error:  # noqa: BLE001 - typed, or logged with its traceback and counted
+        status, answer = failure(service, error, f"{request.method} {request.path}")
+        if status >= 500:
+            await _count_durably(service, error)
+        return web.json_response(answer, status=status)
 
 
 def _guard(token: str) -> Any:
@@ -124,7 +121,7 @@ def _host_name(header: str) -> str:
 
 
 def _error(status: int, code: str, message: str, cure: str = "") -> web.Response:
-    return web.json_response({"error": message, "cure": cure, "code": code}, status=status)
+    return web.json_response(body(code, message, cure), status=status)
 
 
 async def _count_durably(service: Service, error: Exception) -> None:

@@ -31,6 +31,7 @@ _POLL_S = 0.05
 _EXIT_RUNNING = 3
 # service.out holds what is said before the log is open, and crashes of native code.
 _OUT_MAX_BYTES = 1024 * 1024
+_START_MARK = "start"
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -258,7 +259,10 @@ def _output_file(settings: Settings) -> IO[bytes]:
     try:
         fresh = not path.exists() or path.stat().st_size > _OUT_MAX_BYTES
         flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if fresh else os.O_APPEND)
-        return os.fdopen(os.open(path, flags, constants.FILE_MODE), "ab")
+        descriptor = os.open(path, flags, constants.FILE_MODE)
+        # Written by us, so that a full disk is told here and not as a service that ended without a word.
+        os.write(descriptor, time.strftime(f"{_START_MARK} at %Y-%m-%dT%H:%M:%SZ\n", time.gmtime()).encode())
+        return os.fdopen(descriptor, "ab")
     except OSError as error:
         raise run_files.cannot_write(path, error) from error
 
@@ -268,7 +272,8 @@ def _last_line(path: Path) -> str:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    return lines[-1].strip() if lines else ""
+    last = lines[-1].strip() if lines else ""
+    return "" if last.startswith(_START_MARK) else last
 
 
 def _alive(pid: int) -> bool:

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from memory_os.errors import MemoryOSError, ServiceUnavailable
+from memory_os.errors import ServiceUnavailable
+
+from memory_os_workers.answers import failure
 
 if TYPE_CHECKING:
     from memory_os_workers.service import Service
@@ -68,12 +70,8 @@ async def _send_next(
 def _outcome(service: Service, running: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
     try:
         return {"result": running.result()}
-    except MemoryOSError as error:
-        return {"error": error.message, "cure": error.cure, "code": error.code}
     except Exception as error:  # noqa: BLE001 - the response has begun: the error goes into its last line
-        service.note_error(error)
-        _log.exception("long work failed")
-        return {"error": "The service failed on this request.", "cure": "See its log.", "code": "internal"}
+        return dict(failure(service, error, "long work")[1])
 
 
 def _line(value: dict[str, Any]) -> bytes:

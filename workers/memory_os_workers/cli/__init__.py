@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryOSError as error:
         if invocation.as_json:
             print_json({"error": error.message, "cure": error.cure, "code": error.code})
-        click.echo(f"error: {error}", err=True)
+        with suppress(OSError):  # stderr may be a file on the very disk that is full
+            click.echo(f"error: {error}", err=True)
         return exit_code(error)
     except (PermissionError, IsADirectoryError, NotADirectoryError) as error:
         click.echo(f"error: {error.filename} can't be used: {error.strerror}.", err=True)

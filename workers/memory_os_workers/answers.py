@@ -1,0 +1,33 @@
+"""What a failed request answers: a typed error for what the caller can mend, and no insides for what it can't."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from memory_os.errors import MemoryOSError, ServiceUnavailable
+
+from memory_os_workers.background import is_disk_full
+
+if TYPE_CHECKING:
+    from memory_os_workers.service import Service
+
+_log = logging.getLogger(__name__)
+
+
+def failure(service: Service, error: Exception, what: str) -> tuple[int, dict[str, str]]:
+    """(HTTP status, `{"error", "cure", "code"}`). A fault of ours is logged with its traceback and counted."""
+    if isinstance(error, MemoryOSError):
+        status = 503 if isinstance(error, ServiceUnavailable) else 400
+        return status, body(error.code, error.message, error.cure)
+    service.note_error(error)
+    _log.error("%s failed", what, exc_info=error)
+    if is_disk_full(error):
+        home = service.settings.home
+        return 507, body("store", f"The disk of {home} is full; nothing was written.", "Free some disk space.")
+    return 500, body("internal", "The service failed on this request.", f"See {service.settings.logs_dir}.")
+
+
+def body(code: str, message: str, cure: str = "") -> dict[str, str]:
+    """An error as JSON."""
+    return {"error": message, "cure": cure, "code": code}
