@@ -15,8 +15,18 @@ from memory_os.embedding import Embedder
 from memory_os.index import Index, embed_text
 from memory_os.memory import Author, Layer, Passage, Scope, content_hash
 
-_PROJECTS = ("harbour", "lantern", "meadow", "quarry", "orchard", "beacon", "glacier", "thicket", "ferry", "windmill")
-_PARTS = ("database", "queue", "gateway", "scheduler", "cache", "importer", "dashboard", "mailer", "archive", "search page")
+_PROJECTS = (
+    "anchor", "aspen", "atlas", "beacon", "birch", "bramble", "canyon", "cedar", "cinder", "cobalt", "coral", "crane",
+    "delta", "ember", "falcon", "fern", "ferry", "flint", "garnet", "glacier", "granite", "harbour", "hazel", "heron",
+    "indigo", "juniper", "kestrel", "lantern", "larch", "lichen", "lotus", "maple", "marlin", "meadow", "mesa", "nimbus",
+    "oasis", "orchard", "otter", "pebble", "pine", "prairie", "quarry", "quartz", "raven", "reef", "ridge", "saffron",
+    "sequoia", "slate", "sparrow", "summit", "tamarind", "thicket", "tundra", "umber", "walnut", "willow", "windmill", "zephyr",
+)
+_PARTS = (
+    "database", "queue", "gateway", "scheduler", "cache", "importer", "dashboard", "mailer", "archive", "search page",
+    "billing job", "login form", "map view", "payment hook", "report builder", "thumbnail maker", "proxy", "ledger",
+    "calendar feed", "chat widget",
+)
 _SAID = (
     "The {part} of project {project} listens on port {number}, we settled that on the call.",
     "For {project} the {part} is restarted every {number} hours because of the slow leak.",
@@ -51,7 +61,7 @@ def generate(count: int) -> Generated:
         said.format(project=project, part=part, number=1000 + index)
         for index, (said, project, part) in enumerate(itertools.islice(combinations, count))
     ]
-    asked = itertools.islice(itertools.product(_ASKED, _PROJECTS, _PARTS), 0, 500, 5)
+    asked = itertools.islice(itertools.product(_ASKED, _PROJECTS, _PARTS), 0, None, 59)
     return Generated(texts, [question.format(project=project, part=part) for question, project, part in asked])
 
 
