@@ -21,6 +21,8 @@ from memory_os_workers.client import ServiceClient
 SCRATCH_PROFILE = "doctor"
 # A cold service loads its model in about a second; two busy cores need longer.
 READY_WAIT_S = 20.0
+# One document is embedded within a second, unless many wait before it.
+EMBEDDED_WAIT_S = 10.0
 _POLL_S = 0.1
 # Forgetting clears the free pages of memory.db and its backups too.
 FORGET_TIMEOUT_S = 120.0
@@ -173,7 +175,24 @@ def documents_trip(client: ServiceClient) -> Trip:
         def recall() -> str:
             return str(scratch.tool("qdrant_search", query=scratch.question).get("results", []))
 
-        return _trip("vectors", ingest, recall, forget, scratch.word)
+        def write() -> None:
+            """Search by vector finds a passage once it is embedded, which happens beside the requests."""
+            ingest()
+            deadline = time.monotonic() + EMBEDDED_WAIT_S
+            while scratch.word not in recall():
+                if time.monotonic() > deadline:
+                    waiting = client.get("/v1/status").get("pending_embeddings", 0)
+                    raise ServiceError(
+                        f"vectors: no vector after {EMBEDDED_WAIT_S:g} s; {waiting} passages wait for theirs.",
+                        cure="After an import of a long history this takes a while: try again later.",
+                    )
+                time.sleep(_POLL_S)
+
+        try:
+            return _trip("vectors", write, recall, forget, scratch.word)
+        finally:
+            if path.exists():  # the write failed half-way
+                forget()
 
 
 TRIPS: dict[str, Callable[[ServiceClient], Trip]] = {
