@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from memory_os.config import load_settings
 from memory_os.engine import Engine
 from memory_os.errors import StoreError
-from memory_os_workers.background import RETRY_MAX_S, Background, Duty, is_disk_full, retry_delay
+from memory_os_workers.background import (
+    BATCH_GOAL_S,
+    BATCH_MAX,
+    RETRY_MAX_S,
+    Background,
+    Duty,
+    is_disk_full,
+    next_batch,
+    retry_delay,
+)
 from memory_os_workers.run_files import prepare_home, spool_files
 
 
@@ -28,6 +37,16 @@ def test_retries_come_later_and_later_but_within_a_minute(failures: int) -> None
 
 def test_the_first_retry_comes_after_a_second() -> None:
     assert [retry_delay(one) for one in range(5)] == [0, 1, 2, 4, 8]
+
+
+@given(st.floats(1e-4, 10))
+def test_batches_settle_at_their_goal_whatever_a_passage_costs(cost: float) -> None:
+    size = 4
+    for _ in range(12):
+        assert 1 <= size <= BATCH_MAX
+        size = next_batch(size, size * cost)
+    assert size == 1 or size * cost <= 1.5 * BATCH_GOAL_S
+    assert size == BATCH_MAX or size * cost >= 0.5 * BATCH_GOAL_S
 
 
 def _caused(error: Exception, cause: Exception) -> Exception:

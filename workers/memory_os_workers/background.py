@@ -32,8 +32,10 @@ _T = TypeVar("_T")
 # Without a nudge the spool and the index are looked at this often: a scandir and two indexed queries, microseconds.
 INTERVAL_S = 1.0
 HOUSEKEEPING_INTERVAL_S = 60.0
-# 16 passages are ~0.2 s of both cores: short enough that a recall which comes meanwhile keeps its deadline.
-EMBED_BATCH = 16
+# A batch is sized to last about this long, so that a recall which comes meanwhile keeps its deadline of 300 ms. Short
+# turns go 16 at a time; a document's chunks of 500 tokens go singly on a slow machine.
+BATCH_GOAL_S = 0.1
+BATCH_MAX = 16
 # While a turn waits for its recall the encoder stays idle, but no longer than this in one go: a service that is
 # asked without pause must still learn.
 RECALL_GRACE_S = 0.05
@@ -44,6 +46,13 @@ RETRY_MAX_S = 60.0
 def retry_delay(failures: int) -> float:
     """Seconds before the next attempt after so many failures in a row: 0, 1, 2, 4 … 60."""
     return 0.0 if failures <= 0 else min(2.0 ** min(failures - 1, 10), RETRY_MAX_S)
+
+
+def next_batch(size: int, seconds: float) -> int:
+    """How many passages to embed next, after `size` of them took so many seconds."""
+    if seconds > 1.5 * BATCH_GOAL_S:
+        return max(1, size // 2)
+    return min(BATCH_MAX, size * 2) if seconds < 0.5 * BATCH_GOAL_S else size
 
 
 def is_disk_full(error: BaseException | None) -> bool:
@@ -148,12 +157,15 @@ class Background:
                 await self.drain()
 
     async def _embedding_loop(self) -> None:
+        size = BATCH_MAX // 4
         while not self.stopping:
             await _pause(self._written, max(INTERVAL_S, retry_delay(self.embedding.failures_in_a_row)))
             while self.engine.ready and not self.stopping:
                 await self._give_way()
-                if not await self._attempt(self.embedding, self._embed, self.engine.index_pending, EMBED_BATCH):
+                started = time.monotonic()
+                if not await self._attempt(self.embedding, self._embed, self.engine.index_pending, size):
                     break
+                size = next_batch(size, time.monotonic() - started)
 
     async def _give_way(self) -> None:
         """Let recalls in flight have the processor, for a while."""
