@@ -111,7 +111,7 @@ def select(
     if best < limits.probability:
         decisions += [Decision(scored, False, _BELOW) for scored in open_candidates]
         return Selection([], decisions)
-    gated = _without_nods(_gated(open_candidates, limits, decisions), decisions)
+    gated = _telling(_gated(open_candidates, limits, decisions), decisions)
     lines = _fill(gated, query, limits, cost, decisions)
     return Selection(_with_conflicts(lines), decisions)
 
@@ -182,23 +182,43 @@ def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) 
     return kept
 
 
-def _without_nods(candidates: list[Scored], decisions: list[Decision]) -> list[Scored]:
-    """Drop an agent's few words to a statement ("Good choice.") that is a candidate itself."""
+def _telling(candidates: list[Scored], decisions: list[Decision]) -> list[Scored]:
+    """Of one exchange, drop what says nothing beside the other half: a bare question beside its answer, and an agent's
+    few words ("Good choice.") to a statement."""
+    asked = {_exchange(one.passage) for one in candidates if _is_bare_question(one.passage)}
     stated = {
-        (one.passage.session_id, round(one.passage.created_at))
+        _exchange(one.passage)
         for one in candidates
-        if one.passage.author is Author.USER and not _QUESTION_END.search(one.passage.text)
+        if one.passage.author is Author.USER and not _is_bare_question(one.passage)
     }
+    answered = {_exchange(one.passage) for one in candidates if _is_answer(one.passage) and not _is_nod(one.passage)}
     kept = []
     for scored in candidates:
-        passage = scored.passage
-        said = passage.layer is Layer.SESSIONS and passage.author is Author.AGENT
-        nod = said and len(passage.text) < _NOD_CHARS and not _NUMBER.search(passage.text)
-        if nod and (passage.session_id, round(passage.created_at)) in stated:
+        exchange = _exchange(scored.passage)
+        if exchange in asked & answered and _is_bare_question(scored.passage):
+            decisions.append(Decision(scored, False, "its answer is there"))
+        elif exchange in stated and _is_nod(scored.passage):
             decisions.append(Decision(scored, False, "adds nothing to what it answers"))
         else:
             kept.append(scored)
     return kept
+
+
+def _exchange(passage: Passage) -> tuple[str, int]:
+    return passage.session_id, round(passage.created_at)
+
+
+def _is_answer(passage: Passage) -> bool:
+    return passage.layer is Layer.SESSIONS and passage.author is Author.AGENT
+
+
+def _is_nod(passage: Passage) -> bool:
+    return _is_answer(passage) and len(passage.text) < _NOD_CHARS and not _NUMBER.search(passage.text)
+
+
+def _is_bare_question(passage: Passage) -> bool:
+    said = passage.layer is Layer.SESSIONS and passage.author is Author.USER
+    return said and len(passage.text) <= _QUESTION_MAX_CHARS and bool(_QUESTION_END.search(passage.text))
 
 
 def _fill(
