@@ -56,7 +56,7 @@ def _word_terms(normalised: str) -> list[str]:
         parts = _PART.findall(word)
         if len(parts) > 1:  # "redis-port": the phrase, and each half of it
             found.update((part, None) for part in (word, *parts) if len(part) > 1)
-        elif word not in stop:
+        elif word not in stop or word[-1] in "+#":  # "c" may be a function word, "c++" isn't
             found[word] = None
     return list(found)
 
