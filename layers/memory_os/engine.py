@@ -81,7 +81,11 @@ class Engine:
         store = open_store(
             settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations]
         )
-        return cls(settings, store)
+        try:
+            return cls(settings, store)
+        except BaseException:
+            store.close()
+            raise
 
     def load_models(self) -> None:
         """Load the embedder and open the collection (about 1 s). Raises EmbeddingError; recall then stays full text."""

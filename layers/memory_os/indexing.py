@@ -22,8 +22,8 @@ Progress = Callable[[int, int, str], None]
 
 # A flush costs an fsync of 10-40 ms; memory.db is the truth, so a lost tail is added again by the audit at start.
 _FLUSH_EVERY_S = 5.0
-# Points a page when a collection is filled from stored embeddings.
-_PAGE = 256
+# Passages a step of a rebuild: small, so that a stop or a progress bar doesn't wait for minutes of embedding.
+_PAGE = 32
 
 
 class Indexing:

@@ -147,6 +147,18 @@ class Index:
         )
         return [Hit(row["pk"], row["id"], row["score"]) for row in rows]
 
+    def matching(
+        self, term: str, scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
+    ) -> list[tuple[int, str]]:
+        """(pk, id) of every passage the reader may see that has the term in its own words."""
+        where, values = _visible(scopes, layers, now)
+        rows = self.store.rows(
+            f"SELECT p.pk, p.id FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
+            f" WHERE passages_fts MATCH ? AND {where} ORDER BY p.pk",
+            ("body : " + fts_query([term]), *values),
+        )
+        return [(row["pk"], row["id"]) for row in rows]
+
     def visible(
         self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
     ) -> dict[str, int]:

@@ -21,6 +21,8 @@ from memory_os.recall.query import Query
 
 # Deep enough that what both arms agree on is in both lists.
 ARM_LIMIT = 60
+# Below this many passages BM25 has nothing to tell a rare word by.
+SMALLEST_CORPUS = 60
 # A term in more passages than this share (and than so many) is left out where the question has others.
 _COMMON_SHARE = 0.25
 _COMMON_LEAST = 200
@@ -89,8 +91,23 @@ class Arms:
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
+        if self._index.count() < SMALLEST_CORPUS:
+            return self._few(query)
         terms = self._frequencies.telling(query.terms)
         return self._index.lexical(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
+
+    def _few(self, query: Query) -> list[Hit]:
+        """Full text over a few passages: by the weight of the words they have.
+
+        BM25 weighs a word by how few passages have it; of three passages every word is in a third, and weighs nothing.
+        """
+        weights: dict[tuple[int, str], float] = {}
+        for term in query.terms:
+            weight = self._frequencies.weight(term)
+            for found in self._index.matching(term, query.scope.readable, layers=query.layers, now=query.now):
+                weights[found] = weights.get(found, 0.0) + weight
+        ordered = sorted(weights.items(), key=lambda item: (-item[1], -item[0][0]))
+        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[:ARM_LIMIT]]
 
     def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
         started = time.perf_counter()
@@ -138,8 +155,11 @@ class _Frequencies:
 
         FTS5 counts over all passages, whoever's they are, so this does too: a share needs one measure on both sides.
         """
-        passages = self._index.count()
-        return max(sum(_idf(self._frequency(term), passages) for term in terms), 1e-6)
+        return max(sum(self.weight(term) for term in terms), 1e-6)
+
+    def weight(self, term: str) -> float:
+        """The term's inverse document frequency; a small memory counts as one of `SMALLEST_CORPUS` passages."""
+        return _idf(self._frequency(term), max(self._index.count(), SMALLEST_CORPUS))
 
     def telling(self, terms: tuple[str, ...]) -> list[str]:
         """The terms worth searching for: one that a quarter of all passages have orders nothing and costs the most."""

@@ -16,7 +16,7 @@ from memory_os.recall.relevance import Scored
 from memory_os.text import query_terms, token_estimate
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
-_FOLLOWER_PROBABILITY = 0.03
+_FOLLOWER_PROBABILITY = 0.1
 _FOLLOWER_RANK_SHARE = 0.45
 
 # The first lines carry a whole passage, later ones the part around the question's words.
