@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ from memory_os.errors import ConfigError
 from memory_os_workers import doctor
 from memory_os_workers.findings import Finding, Verdict
 from memory_os_workers.setup import host_checks, plugin_folder
+from memory_os_workers.setup.host import Host
+
+
+# A host as `find_host` describes it; these tests ask it nothing.
+A_HOST = Host(Path(sys.executable), None, "0.19.0", "You are Hermes Agent.", prompt_sections=False)
 
 
 def one(findings: list[Finding], layer: str) -> Finding:
@@ -89,7 +95,7 @@ def test_layers_that_say_degraded_fail() -> None:
 
 
 def test_without_a_plugin_it_says_setup(settings: Settings) -> None:
-    (finding,) = host_checks._plugin_findings(settings)
+    (finding,) = host_checks._plugin_findings(settings, None)
     assert finding.state is Verdict.FAIL and "memory-os setup" in finding.cure
 
 
@@ -100,10 +106,12 @@ def test_each_way_a_plugin_can_be_wrong(settings: Settings, monkeypatch: pytest.
     plugin_folder.place(target, settings.home, "soul")
 
     def finding() -> Finding:
-        (found,) = host_checks._plugin_findings(settings)
+        (found,) = host_checks._plugin_findings(settings, A_HOST)
         return found
 
     assert "does not enable" in finding().detail
+    (waiting,) = host_checks._plugin_findings(settings, None)
+    assert waiting.state is Verdict.WARN, "without Hermes there is nothing to enable it in"
     config.write_text("plugins:\n  enabled: [memory-os]\n")
     assert finding().state is Verdict.OK
     config.write_text("plugins:\n  enabled: [memory-os]\n  disabled: [memory-os]\n")

@@ -41,7 +41,7 @@ def host_findings(settings: Settings) -> Iterator[Finding]:
             yield warn("host", "no Hermes Agent was found.", HOW_TO_GET_HERMES)
         else:
             yield ok("host", f"Hermes {host.version}, {host.python}")
-    yield from _plugin_findings(settings)
+    yield from _plugin_findings(settings, host)
     if host is not None:
         yield from _loader_findings(settings, host)
     yield from soul_findings(settings, host)
@@ -81,7 +81,7 @@ def _block_findings(path: Path, host: Host | None, *, wanted: bool, note: str) -
         yield warn(layer, warning, "Shorten it or save it as UTF-8.")
 
 
-def _plugin_findings(settings: Settings) -> Iterator[Finding]:
+def _plugin_findings(settings: Settings, host: Host | None) -> Iterator[Finding]:
     target = settings.hermes_home / "plugins" / constants.PLUGIN_KEY
     try:
         if not target.is_dir():
@@ -101,6 +101,8 @@ def _plugin_findings(settings: Settings) -> Iterator[Finding]:
         yield fail("plugin", f"its environment is gone: {python}.", "Run ./setup.sh again.")
     elif Path(str(launch.get("home", ""))).resolve() != settings.home.resolve():
         yield fail("plugin", f"it starts the service of {launch.get('home')}, not of {settings.home}.", _SETUP)
+    elif not listed and host is None:
+        yield warn("plugin", "in place; it is enabled by the setup that finds Hermes.", HOW_TO_GET_HERMES)
     elif not listed:
         yield fail("plugin", "Hermes's config.yaml does not enable memory-os.", _SETUP)
     elif stale:
