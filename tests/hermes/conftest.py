@@ -83,7 +83,8 @@ def blank_home(line: Line, model_server: ModelServer) -> Iterator[Make]:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memory-os-")))
 
         def make(name: str, **config: object) -> Installed:
-            hermes = HermesHome(base / name, line.hermes, model_server.endpoint(f"{line.name}-{name}"))
+            endpoint = model_server.endpoint(f"{line.name}-{name}".replace(" ", "-"))
+            hermes = HermesHome(base / name, line.hermes, endpoint)
             hermes.write_config(**config)
             memory_os = MemoryOS(hermes.path, python, {"HERMES_PYTHON": str(line.python)})
             stack.enter_context(stopped_at_the_end(memory_os))
