@@ -15,7 +15,6 @@ from memory_os_workers.findings import Finding, Verdict
 from memory_os_workers.setup import host_checks, plugin_folder
 from memory_os_workers.setup.host import Host
 
-
 # A host as `find_host` describes it; these tests ask it nothing.
 A_HOST = Host(Path(sys.executable), None, "0.19.0", "You are Hermes Agent.", prompt_sections=False)
 
