@@ -116,7 +116,8 @@ def _write_calibration(calibration: Calibration, path: Path) -> None:
 
 def _read_calibration(path: Path) -> Calibration:
     try:
-        with np.load(path) as arrays:
+        # A stream of our own: numpy leaves its one open when the file is no archive.
+        with path.open("rb") as stream, np.load(stream) as arrays:
             return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error

@@ -1,0 +1,106 @@
+"""Relevance is a matter of evidence; priors only order what has it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_os.config import RecallSettings
+from memory_os.memory import Author, Layer, Passage
+from memory_os.recall.arms import Candidate
+from memory_os.recall.relevance import prior, probability, rank_score
+
+NOW = 1_790_000_000.0
+DAY = 86_400.0
+GATE = RecallSettings().min_probability
+
+cosines = st.floats(-1, 1)
+shares = st.floats(0, 1)
+sizes = st.integers(0, 10**6)
+
+
+def candidate(cosine: float = 0.0, coverage: float = 0.0, *, compared: bool = True) -> Candidate:
+    return Candidate(1, cosine, coverage * 10, coverage, compared)
+
+
+def note(**values: object) -> Passage:
+    return Passage(Layer.FACTS, "fact:1", "tea", "default/local", Author.AGENT, **values)  # type: ignore[arg-type]
+
+
+@given(cosines, shares, sizes, st.booleans(), st.booleans())
+def test_probability_is_one(cosine: float, coverage: float, size: int, compared: bool, cross: bool) -> None:
+    assert 0 <= probability(candidate(cosine, coverage, compared=compared), size, cross_language=cross) <= 1
+
+
+@given(cosines, cosines, shares, sizes, st.booleans())
+def test_more_likeness_is_never_less_probable(one: float, other: float, coverage: float, size: int, cross: bool) -> None:
+    low, high = sorted((one, other))
+    assert probability(candidate(low, coverage), size, cross_language=cross) <= probability(
+        candidate(high, coverage), size, cross_language=cross
+    )
+
+
+@given(cosines, shares, shares, sizes, st.booleans(), st.booleans())
+def test_more_words_are_never_less_probable(
+    cosine: float, one: float, other: float, size: int, cross: bool, compared: bool
+) -> None:
+    low, high = sorted((one, other))
+    assert probability(candidate(cosine, low, compared=compared), size, cross_language=cross) <= probability(
+        candidate(cosine, high, compared=compared), size, cross_language=cross
+    )
+
+
+@given(cosines, shares, sizes, sizes, st.booleans())
+def test_the_best_of_many_must_be_better(cosine: float, coverage: float, one: int, other: int, cross: bool) -> None:
+    few, many = sorted((one, other))
+    assert probability(candidate(cosine, coverage), many, cross_language=cross) <= probability(
+        candidate(cosine, coverage), few, cross_language=cross
+    )
+
+
+@given(cosines, shares, sizes)
+def test_between_languages_nothing_is_less_probable(cosine: float, coverage: float, size: int) -> None:
+    assert probability(candidate(cosine, coverage), size, cross_language=True) >= probability(
+        candidate(cosine, coverage), size, cross_language=False
+    )
+
+
+@given(sizes)
+def test_words_alone_don_t_pass_where_meaning_says_otherwise(size: int) -> None:
+    assert probability(candidate(0.0, 1.0), size, cross_language=False) < GATE
+
+
+def test_words_alone_decide_where_there_is_no_vector() -> None:
+    assert probability(candidate(0.0, 0.9, compared=False), 1000, cross_language=False) > GATE
+    assert probability(candidate(0.0, 0.2, compared=False), 1000, cross_language=False) < GATE
+
+
+@pytest.mark.parametrize("size", [8, 30, 300, 3000])
+def test_what_is_unrelated_stays_far_below_the_gate(size: int) -> None:
+    assert probability(candidate(0.05, 0.1), size, cross_language=False) < 0.05
+    assert probability(candidate(0.05), size, cross_language=True) < 0.1
+
+
+@given(
+    trust=st.none() | st.floats(0, 1), importance=st.floats(-5, 5), created=st.floats(-(10**10), 10**10), now=st.floats(0, 10**10)
+)
+def test_priors_stay_within_a_quarter(trust: float | None, importance: float, created: float, now: float) -> None:
+    assert 0.75 <= prior(note(trust=trust, importance=importance, created_at=created), now) <= 1.25
+
+
+def test_priors_go_the_way_they_should() -> None:
+    base = prior(note(created_at=NOW - 100 * DAY), NOW)
+    assert prior(note(created_at=NOW - 100 * DAY, trust=0.9), NOW) > base
+    assert prior(note(created_at=NOW - 100 * DAY, trust=0.2), NOW) < base
+    assert prior(note(created_at=NOW - DAY), NOW) > base
+    assert prior(note(created_at=NOW - 100 * DAY, importance=1.0), NOW) > base
+
+
+def test_a_clock_that_went_back_makes_the_future_now() -> None:
+    assert prior(note(created_at=NOW + 1000 * DAY), NOW) == prior(note(created_at=NOW), NOW)
+
+
+@given(cosines, shares)
+def test_the_rank_has_both_arms(cosine: float, coverage: float) -> None:
+    assert rank_score(candidate(cosine, coverage), 10.0) >= cosine
+    assert rank_score(candidate(cosine), 0.0) == cosine

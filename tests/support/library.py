@@ -1,0 +1,107 @@
+"""The library over one home, with the real model and the real collection: what tests of recall and indexing share."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from memory_os.config import Settings, load_settings
+from memory_os.embedding import FINGERPRINT, Embedder, load_embedder, prepare_model
+from memory_os.index import Index
+from memory_os.indexing import Indexing
+from memory_os.memory import Author, Layer, Passage, Scope
+from memory_os.recall import Query, Recall, Recalled, Visible
+from memory_os.store import Store, open_store
+
+NOW = 1_790_000_000.0
+DAY = 86_400.0
+LOCAL = Scope()
+
+
+@cache
+def model_files() -> Path:
+    """The model's files, written once for the whole run (some 6 s)."""
+    folder = Path(tempfile.mkdtemp(prefix="mos-model-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return prepare_model(folder / "models")
+
+
+@cache
+def real_embedder() -> Embedder:
+    return load_embedder(settings_of(model_files().parent / "hermes"))
+
+
+def settings_of(home: Path, config: str = "") -> Settings:
+    """Settings of a home that has the model's files, without writing them again."""
+    folder = home / "memory-os"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "models").exists():
+        (folder / "models").symlink_to(model_files())
+    if config:
+        (folder / "config.yaml").write_text(config, "utf-8")
+    return load_settings({}, hermes_home=home)
+
+
+def passage(
+    text: str, source: str, *, layer: Layer = Layer.SESSIONS, scope: str = LOCAL.key, author: Author = Author.USER,
+    created_at: float = NOW - 10 * DAY, **more: object,
+) -> Passage:  # fmt: skip
+    return Passage(layer, source, text, scope, author, created_at=created_at, **more)  # type: ignore[arg-type]
+
+
+@dataclass
+class Library:
+    """Store, index, collection and recall of one home. `remember` writes, `embed` lets the vectors follow."""
+
+    settings: Settings
+    store: Store
+    index: Index
+    indexing: Indexing
+    recall: Recall
+    written: int = 0
+
+    @classmethod
+    def open(cls, home: Path, config: str = "", *, dense: bool = True) -> Library:
+        settings = settings_of(home, config)
+        store = open_store(settings.database)
+        index = Index(store, FINGERPRINT)
+        opened = cls(settings, store, index, Indexing(store, index), Recall(store, index, settings.values.recall))
+        if dense:
+            opened.connect(real_embedder())
+        return opened
+
+    def connect(self, embedder: Embedder) -> None:
+        """What `Engine.load_models` does."""
+        self.indexing.open(self.settings.vectors_dir, embedder)
+        self.recall.arms.embed = embedder.embed_query
+        self.recall.arms.dense = self.indexing.dense
+
+    def remember(self, text: str, source: str = "", **fields: object) -> Passage:
+        self.written += 1
+        one = passage(text, source or f"note:{self.written}", **fields)  # type: ignore[arg-type]
+        self.index.replace(one.source, [one])
+        return one
+
+    def embed(self) -> int:
+        done = 0
+        while count := self.indexing.work(64):
+            done += count
+        return done
+
+    def ask(
+        self, text: str, *, scope: Scope = LOCAL, turn: str = "turn", hashes: Sequence[str] = (),
+        handles: Sequence[str] = (), now: float = NOW, **fields: object,
+    ) -> Recalled:  # fmt: skip
+        visible = Visible(frozenset(hashes), frozenset(handles))
+        query = Query.of(text, scope, now=now, turn_id=turn, session_id="session", visible=visible, **fields)  # type: ignore[arg-type]
+        return self.recall.for_turn(query)
+
+    def close(self) -> None:
+        self.recall.close()
+        self.indexing.close()
+        self.store.close()
