@@ -47,6 +47,9 @@ _NOD_CHARS = 60
 _QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SAME_QUESTION = 0.6
 _QUESTION_MAX_CHARS = 240
+# Candidates compared with one another for each line there is room for.
+_TWINS_PER_LINE = 2
+_OVER_BUDGET = "over the budget"
 _BELOW = "below the gate"
 _FENCE_TAG = re.compile(r"memory-context\s*(?:>|&gt;)")
 
@@ -226,12 +229,14 @@ def _fill(
 ) -> list[Line]:
     lines: list[Line] = []
     spent = 0
-    for scored in _without_twins(candidates, decisions):
+    reached = candidates[: _TWINS_PER_LINE * limits.lines]
+    decisions += [Decision(scored, False, _OVER_BUDGET) for scored in candidates[len(reached) :]]
+    for scored in _without_twins(reached, decisions):
         line = _line(scored, query, len(lines))
         others = len(_conflicting(line, lines))
         price = cost(line) + _CONFLICT_TOKENS * (min(others, _CONFLICTS_NAMED) + others)
         if len(lines) >= limits.lines or spent + price > limits.tokens:
-            decisions.append(Decision(scored, False, "over the budget"))
+            decisions.append(Decision(scored, False, _OVER_BUDGET))
             continue
         spent += price
         lines.append(line)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Characters a token, measured over common tokenizers: about four of Latin prose, about one and a half of CJK.
 _LATIN_CHARS_PER_TOKEN = 4.0
 _DENSE_CHARS_PER_TOKEN = 1.5
+_OTHER_CHARS_PER_TOKEN = 2.5
+_LATIN = re.compile("[\u0000-\u024f]")
+_DENSE = re.compile("[\u2e80-\U0010ffff]")
 
 
 def plain_text(content: Any) -> str:
@@ -25,7 +29,9 @@ def plain_text(content: Any) -> str:
 
 def token_estimate(text: str) -> int:
     """Tokens of `text` within about 20 %, never 0 for a non-empty text."""
-    ascii_chars = sum(1 for char in text if char < "\u0250")
-    dense = sum(1 for char in text if char >= "\u2e80")
-    other = len(text) - ascii_chars - dense
-    return int(ascii_chars / _LATIN_CHARS_PER_TOKEN + other / 2.5 + dense / _DENSE_CHARS_PER_TOKEN) + bool(text)
+    if text.isascii():
+        return int(len(text) / _LATIN_CHARS_PER_TOKEN) + bool(text)
+    latin = len(_LATIN.findall(text))
+    dense = len(_DENSE.findall(text))
+    other = len(text) - latin - dense
+    return int(latin / _LATIN_CHARS_PER_TOKEN + other / _OTHER_CHARS_PER_TOKEN + dense / _DENSE_CHARS_PER_TOKEN) + 1

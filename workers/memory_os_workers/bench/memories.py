@@ -1,7 +1,7 @@
 """Memories made up for measuring: as many as wanted, no two alike, and questions about some of them.
 
-Their vectors are real ones of a few hundred such sentences, each moved a little by noise from a fixed seed: encoding
-10,000 texts would take ten minutes and change nothing about the time of a search.
+Their vectors are put together: of a sentence about one project and of a project in one sentence, and a little noise from
+a fixed seed. Encoding 10,000 texts would take ten minutes and change nothing about the time of a search.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from memory_os.embedding import Embedder
 from memory_os.index import Index, embed_text
 from memory_os.memory import Author, Layer, Passage, Scope, content_hash
+from numpy.typing import NDArray
 
 _PROJECTS = (
     "anchor", "aspen", "atlas", "beacon", "birch", "bramble", "canyon", "cedar", "cinder", "cobalt", "coral", "crane",
@@ -41,8 +42,7 @@ _ASKED = (
     "Why did the {part} of {project} fail?",
     "What is the request limit of the {part} in {project}?",
 )
-_BASE_TEXTS = 250
-_NOISE = 0.35
+_NOISE = 0.2
 _SEED = 20
 _SPAN_S = 400 * 86_400.0
 _BATCH = 1000
@@ -55,7 +55,7 @@ class Generated:
 
 
 def generate(count: int) -> Generated:
-    """`count` different sentences, and a hundred questions about them."""
+    """`count` different sentences, and some hundred questions about them."""
     combinations = itertools.cycle(itertools.product(_SAID, _PROJECTS, _PARTS))
     texts = [
         said.format(project=project, part=part, number=1000 + index)
@@ -67,11 +67,10 @@ def generate(count: int) -> Generated:
 
 def fill(index: Index, embedder: Embedder, texts: list[str], now: float) -> Iterator[int]:
     """Write the texts as session passages with embeddings. Yields how many are done."""
-    base = embedder.embed_passages(texts[:_BASE_TEXTS])
-    noise = np.random.default_rng(_SEED)
+    vectors = _Vectors(embedder)
     scope = Scope().key
     for start in range(0, len(texts), _BATCH):
-        vectors = {}
+        stored = {}
         with index.store.write():
             for number, text in enumerate(texts[start : start + _BATCH], start):
                 passage = Passage(
@@ -80,7 +79,25 @@ def fill(index: Index, embedder: Embedder, texts: list[str], now: float) -> Iter
                     created_at=now - _SPAN_S * (1 - number / len(texts)),
                 )  # fmt: skip
                 index.replace(passage.source, [passage])
-                moved = base[number % len(base)] + noise.normal(0, _NOISE / np.sqrt(base.shape[1]), base.shape[1])
-                vectors[content_hash(embed_text(passage))] = (moved / np.linalg.norm(moved)).astype(np.float32)
-        index.store_embeddings(vectors)
+                stored[content_hash(embed_text(passage))] = vectors.of(number)
+        index.store_embeddings(stored)
         yield min(start + _BATCH, len(texts))
+
+
+class _Vectors:
+    """The vector of the text with a number, shape (dimension,)."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        sentences = [said.format(project=_PROJECTS[0], part=part, number=1) for said in _SAID for part in _PARTS]
+        projects = [_SAID[0].format(project=project, part=_PARTS[0], number=1) for project in _PROJECTS]
+        self._sentences = embedder.embed_passages(sentences).reshape(len(_SAID), len(_PARTS), -1)
+        self._projects = embedder.embed_passages(projects)
+        self._noise = np.random.default_rng(_SEED)
+
+    def of(self, number: int) -> NDArray[np.float32]:
+        rest, part = divmod(number % (len(_SAID) * len(_PROJECTS) * len(_PARTS)), len(_PARTS))
+        said, project = divmod(rest, len(_PROJECTS))
+        vector = self._sentences[said, part] + self._projects[project] - self._projects[0]
+        moved = vector + self._noise.normal(0, _NOISE / np.sqrt(vector.size), vector.size)
+        unit: NDArray[np.float32] = (moved / np.linalg.norm(moved)).astype(np.float32)
+        return unit
