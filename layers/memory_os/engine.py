@@ -95,6 +95,11 @@ class Engine:
         self.recaller.arms.dense = self.indexing.dense
         self.ready = True
 
+    def halt(self) -> None:
+        """Let long work end at its next step; `close` follows."""
+        for work in (self.intake, self.housekeeper, self.indexing):
+            work.halted.set()
+
     def close(self) -> None:
         self.recaller.close()
         self.indexing.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Housekeeping:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._due: dict[str, float] = {}
+        self.halted = threading.Event()
         self.last: dict[str, dict[str, Any]] = {}
         self._duties = (
             Duty("history", 30.0, lambda now: self._history()),
@@ -50,7 +52,7 @@ class Housekeeping:
         """Run what is due. Returns what was done, by duty."""
         # A clock that was set back must not put a duty off for years.
         due = [duty for duty in self._duties if not 0 <= now - self._due.get(duty.name, -1e12) < duty.every_s]
-        return {duty.name: self._run(duty, now) for duty in due}
+        return {duty.name: self._run(duty, now) for duty in due if not self.halted.is_set()}
 
     def _run(self, duty: Duty, now: float) -> dict[str, Any]:
         self._due[duty.name] = now
@@ -71,7 +73,7 @@ class Housekeeping:
         while True:
             imported = self._engine.sessions.import_history(_HISTORY_BATCH)
             total += imported.taken
-            if not imported.more:
+            if not imported.more or self.halted.is_set():
                 return f"{total} messages{f', {imported.reason}' if imported.reason else ''}"
 
     def _backup(self, now: float) -> str:

@@ -33,6 +33,7 @@ class Indexing:
         self._store = store
         self._index = index
         self._working = threading.Lock()
+        self.halted = threading.Event()
         self._flushed_at = 0.0
         self._unflushed = False
         self.embedder: Embedder | None = None
@@ -119,6 +120,8 @@ class Indexing:
         total = self._index.pending_count()
         done = 0
         while pending := self._index.pending(_PAGE):
+            if self.halted.is_set():
+                raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
             self._upsert(fresh, pending)
             done += len(pending)
             if progress is not None:

@@ -32,6 +32,8 @@ class Intake:
         self._store = store
         self._take = take
         self._draining = threading.Lock()
+        # Set when the service ends: what is still in the spool is taken at the next start.
+        self.halted = threading.Event()
 
     def waiting(self) -> list[Path]:
         """Records not taken yet, oldest first."""
@@ -51,6 +53,8 @@ class Intake:
         try:
             taken, started = 0, time.monotonic()
             for path in self.waiting():
+                if self.halted.is_set():
+                    break
                 if within_s is not None and time.monotonic() - started > within_s:
                     break
                 taken += self._take_file(path)

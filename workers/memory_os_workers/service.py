@@ -131,6 +131,8 @@ class Service:
         """End the loops and threads, close the engine. Returns whether every thread ended in time."""
         if self.background is not None:
             self.background.stopping = True
+        if self._engine is not None:
+            self._engine.halt()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
