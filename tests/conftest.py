@@ -16,6 +16,10 @@ hypothesis.settings.load_profile("default")
 _FOREIGN = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--hermes-line", choices=("0.19", "0.22"), help="only this line of Hermes; default: both")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """HERMES_HOME is a scratch folder and nothing else of the caller's configuration is visible."""

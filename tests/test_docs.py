@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -72,6 +73,11 @@ class Page:
             elif inside and not set(cell) <= set("-: "):
                 cells.append(cell)
         return cells
+
+    @property
+    def counters(self) -> list[str]:
+        """The names in the first column of the tables of counters."""
+        return [name for cell in self.tables("counter") for name in _SPAN.findall(cell)]
 
 
 def pages() -> list[Page]:
@@ -183,11 +189,18 @@ def tool_names() -> set[str]:
     return set(load_plugin_module("schemas").NAMES)
 
 
+def parameter_names() -> set[str]:
+    return {name for schema in load_plugin_module("schemas").SCHEMAS for name in schema["parameters"]["properties"]}
+
+
 @each_page
 def test_every_tool_exists(page: Page) -> None:
-    said = {word for span in page.spans for word in re.findall(r"\b(?:fabric|fact|qdrant|memory)_[a-z_]+\b", span)}
-    of_the_code = {"memory_os", "memory_os_workers", "fabric_dir"}
-    assert said - of_the_code - {name for name in said if f"{name}." in page.text} <= tool_names()
+    """A span that starts like one of our tools is a tool, or a parameter, a key or a counter of that name."""
+    said = {
+        match[1] for span in page.spans if (match := re.match(r"((?:fabric|fact|qdrant|memory)_[a-z_]+)\b(?!\.)", span))
+    }
+    known = tool_names() | parameter_names() | config_keys() | set(page.counters) | {"memory_os", "memory_os_workers"}
+    assert said - known == set()
 
 
 def test_every_tool_is_documented() -> None:
@@ -217,6 +230,19 @@ def test_every_configuration_key_exists(page: Page) -> None:
 def test_every_configuration_key_is_documented() -> None:
     spans = {span.partition(":")[0].strip() for page in PAGES for span in page.spans}
     assert config_keys() - spans == set()
+
+
+def test_the_defaults_in_the_table_of_keys_are_those_of_the_code() -> None:
+    text = (REPOSITORY / "docs" / "configuration.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z_.]+)` \| `([^`]+)` \|", text, re.MULTILINE)
+    defaults = flat_values(Values())
+    told = {key: default for key, default in rows if defaults[key] is not None}
+    assert told.keys() >= {"recall.max_tokens", "recall.min_probability", "capture.enabled"}
+    for key, default in told.items():
+        value = defaults[key]
+        assert default == (
+            str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+        ), key
 
 
 def variables_read() -> set[str]:
@@ -274,9 +300,11 @@ def _names(argument: ast.expr) -> set[str]:
     return set()
 
 
-def test_the_documented_counters_are_those_of_the_code() -> None:
-    documented = {name for page in PAGES for cell in page.tables("counter") for name in _SPAN.findall(cell)}
-    assert documented == counters()
+def test_every_counter_in_a_table_is_counted_and_every_one_that_is_counted_is_documented() -> None:
+    claimed = {name for page in PAGES for name in page.counters}
+    counted = counters()
+    assert {name for name in claimed if not any(fnmatch(name, pattern) for pattern in counted)} == set()
+    assert {pattern for pattern in counted if not any(fnmatch(name, pattern) for name in claimed)} == set()
 
 
 # -- requests, files, links ----------------------------------------------------------------------------------------

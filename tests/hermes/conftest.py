@@ -22,6 +22,13 @@ from support.service import REPOSITORY, MemoryOS, stopped_at_the_end
 LINES = {"0.19": "MEMORY_OS_TEST_HERMES_019", "0.22": "MEMORY_OS_TEST_HERMES_022"}
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test that needs a Hermes runs on both lines, or on the one that was asked for."""
+    if "line" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--hermes-line")
+        metafunc.parametrize("line", [chosen] if chosen else sorted(LINES), indirect=True, scope="session")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs a Hermes is slow: a start takes seconds, so a test may take minutes."""
     for item in items:
@@ -54,7 +61,7 @@ class Installed:
         return self.hermes.model
 
 
-@pytest.fixture(scope="session", params=sorted(LINES))
+@pytest.fixture(scope="session")
 def line(request: pytest.FixtureRequest) -> Line:
     name: str = request.param
     given = os.environ.get(LINES[name])

@@ -219,10 +219,18 @@ def replay(options: argparse.Namespace) -> dict[str, Any]:
                 )
                 for number, query in enumerate(queries)
             ]
+        missed = missed_recalls(memory_os)
     if options.details:
         for one in asked:
             print(f"{one.found}/{one.evidence} {one.tokens:5d}  {one.query}", file=sys.stderr)
-    return report(conversation, turns, asked)
+    return {**report(conversation, turns, asked), "recalls that came too late": missed}
+
+
+def missed_recalls(memory_os: MemoryOS) -> int:
+    """How many turns went on without memory because the machine was too slow."""
+    memory_os.settle()
+    counted = memory_os.rows("SELECT value FROM counters WHERE name = 'recall_missed'")
+    return int(counted[0][0]) if counted else 0
 
 
 def main() -> None:
