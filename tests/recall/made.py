@@ -26,13 +26,13 @@ def query(text: str = "Which port does the gateway use?", **visible: frozenset[s
 
 
 def chosen(
-    candidates: list[Scored], asked: Query | None = None, *, lines: int = 16, tokens: int = 1150, prompt: str = "",
+    candidates: list[Scored], asked: Query | None = None, *, lines: int = 16, tokens: int = 1150, prompt: str = "", gate: float = 0.8,
     window: frozenset[str] = frozenset(),
 ) -> Selection:  # fmt: skip
     return select(
         candidates,
         asked or query(),
-        Limits(0.8, lines, tokens),
+        Limits(gate, lines, tokens),
         in_window=window,
         in_prompt=lambda text: text == prompt,
         cost=lambda line: budget_of(render_line(line)),

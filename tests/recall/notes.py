@@ -42,24 +42,23 @@ SAME_LANGUAGE = {
     "ja": ("京都旅行ではどこに泊まりますか？", "trip_ja"),
 }
 
-# The same, but in other words: no content word in common.
-PARAPHRASED = {
-    "en": ("What food must we keep away from our girl?", "allergy"),
-    "de": ("Welches Gemüse haben wir gepflanzt?", "garden"),
-    "pt": ("O que o felino da casa gosta de comer?", "cat_pt"),
-    "ru": ("В каком городе находится дом бабушки?", "flat_ru"),
-}
+# No content word in common with the note.
+PARAPHRASED = (
+    ("Where did my tooth doctor go?", "dentist"),
+    ("Which foods make my kid sick?", "allergy"),
+)
 
+# (question's language - note's language)
 ACROSS = {
     "ja-en": ("注文データベースの夜間バックアップはどこに保存されますか？", "backup"),
-    "zh-en": ("预发布网关监听哪个端口？", "port"),
+    "zh-en": ("我卖掉吉他后买了什么乐器？", "guitar"),
     "ru-en": ("На какую еду у моей дочери аллергия?", "allergy"),
-    "ar-en": ("ما هي الأداة التي اتفقنا على استخدامها لتنسيق كود بايثون؟", "linter"),
+    "ar-en": ("ما الطعام الذي تعاني ابنتي من حساسية تجاهه؟", "allergy"),
     "de-en": ("Wohin ist meine Zahnärztin mit ihrer Praxis gezogen?", "dentist"),
     "pt-en": ("Que instrumento comprei depois de vender a guitarra?", "guitar"),
-    "en-ja": ("How long do we keep the logs of the production server?", "log_ja"),
-    "en-zh": ("On which days may we deploy to production?", "deploy_zh"),
-    "en-ar": ("Where is the new database server located?", "server_ar"),
+    "en-ja": ("Where do we stay in Kyoto?", "trip_ja"),
+    "en-zh": ("What is the name of our dog and how old is it?", "dog_zh"),
+    "en-ar": ("How does my brother drink his coffee?", "coffee_ar"),
     "en-ru": ("Why was the mobile app release postponed?", "release_ru"),
     "en-pt": ("Why did we replace RabbitMQ?", "queue_pt"),
     "en-de": ("When is the office heating serviced?", "heating"),

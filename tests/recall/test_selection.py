@@ -36,8 +36,14 @@ def test_behind_one_that_passes_others_follow_that_are_near_it() -> None:
     assert texts(selection) == [PORT, "A near one about TLS."]
 
 
-def test_no_candidates_no_lines() -> None:
-    assert chosen([]).lines == []
+@pytest.mark.parametrize("gate", [0.0, 0.8])
+def test_no_candidates_no_lines(gate: float) -> None:
+    assert chosen([], gate=gate).lines == []
+    assert chosen([scored(passage("flagged", flagged="instruction"))], gate=gate).lines == []
+
+
+def test_a_gate_of_zero_shows_whatever_is_nearest() -> None:
+    assert texts(chosen([scored(passage("improbable"), 0.01)], gate=0.0)) == ["improbable"]
 
 
 # -- what is not quoted --------------------------------------------------------------------------------------------

@@ -95,11 +95,18 @@ class Library:
 
     def ask(
         self, text: str, *, scope: Scope = LOCAL, turn: str = "turn", hashes: Sequence[str] = (),
-        handles: Sequence[str] = (), now: float = NOW, **fields: object,
+        handles: Sequence[str] = (), now: float = NOW, patient: bool = True, **fields: object,
     ) -> Recalled:  # fmt: skip
+        """One turn's recall. `patient` asks again when the machine was too busy for the deadline."""
         visible = Visible(frozenset(hashes), frozenset(handles))
-        query = Query.of(text, scope, now=now, turn_id=turn, session_id="session", visible=visible, **fields)  # type: ignore[arg-type]
-        return self.recall.for_turn(query)
+        values: dict[str, object] = {"session_id": "session", **fields}
+        query = Query.of(text, scope, now=now, turn_id=turn, visible=visible, **values)  # type: ignore[arg-type]
+        recalled = self.recall.for_turn(query)
+        for _ in range(20 if patient else 0):
+            if "passed the deadline" not in recalled.reason:
+                break
+            recalled = self.recall.for_turn(query)
+        return recalled
 
     def close(self) -> None:
         self.recall.close()

@@ -35,6 +35,8 @@ _SMALLEST = 8
 
 # Fusion: the share of the best BM25 in this question's list, weighed against the cosine (measured: any@10 82).
 _BM25_WEIGHT = 0.35
+# What a passage that has all of the question's words has as cosine: stands in for one whose vector isn't there yet.
+_EXPECTED_COSINE = 0.45
 
 # All priors together stay within a quarter: they order what has evidence, they never make it.
 _TRUST_SPAN = 0.10
@@ -68,7 +70,8 @@ def probability(candidate: Candidate, searched: int, *, cross_language: bool) ->
 def rank_score(candidate: Candidate, best_bm25: float) -> float:
     """Cosine plus the share of the question's best BM25."""
     lexical = candidate.bm25 / best_bm25 if best_bm25 > 0 else 0.0
-    return candidate.cosine + _BM25_WEIGHT * lexical
+    cosine = candidate.cosine if candidate.compared else _EXPECTED_COSINE * candidate.coverage
+    return cosine + _BM25_WEIGHT * lexical
 
 
 def prior(passage: Passage, now: float) -> float:

@@ -102,7 +102,7 @@ def select(
     decisions: list[Decision] = []
     open_candidates: list[Scored] = []
     for scored in ranked:
-        if scored.probability < _FOLLOWER_PROBABILITY:
+        if scored.probability < min(_FOLLOWER_PROBABILITY, limits.probability):
             decisions.append(Decision(scored, False, _BELOW))
             continue
         reason = _unwanted(scored, query, in_window, in_prompt)
@@ -111,7 +111,7 @@ def select(
         else:
             open_candidates.append(scored)
     best = max((scored.probability for scored in open_candidates), default=0.0)
-    if best < limits.probability:
+    if not open_candidates or best < limits.probability:
         decisions += [Decision(scored, False, _BELOW) for scored in open_candidates]
         return Selection([], decisions)
     gated = _telling(_gated(open_candidates, limits, decisions), decisions)

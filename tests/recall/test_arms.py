@@ -1,0 +1,89 @@
+"""The two searches: what each contributes, how each fared."""
+
+from __future__ import annotations
+
+import pytest
+from memory_os.memory import State
+from memory_os.recall import Query
+from memory_os.recall.arms import ARM_LIMIT, Found
+from support.library import LOCAL, NOW, Library
+
+from recall.notes import NOTES
+
+PATIENT_S = 30.0
+
+
+def search(library: Library, text: str) -> Found:
+    return library.recall.arms.search(Query.of(text, LOCAL, now=NOW), PATIENT_S)
+
+
+def by_note(library: Library, found: Found) -> dict[str, object]:
+    passages = library.index.passages([one.pk for one in found.candidates])
+    return {passages[one.pk].source.removeprefix("note:"): one for one in found.candidates}
+
+
+def test_both_arms_run_and_say_so(memory: Library) -> None:
+    found = search(memory, "Which port does the staging gateway use?")
+    assert {name: arm.state for name, arm in found.outcomes.items()} == {"lexical": State.OK, "dense": State.OK}
+    assert found.searched == len(NOTES)
+
+
+def test_each_candidate_has_both_scores_whichever_arm_found_it(memory: Library) -> None:
+    candidates = by_note(memory, search(memory, "Which port does the staging gateway use?"))
+    port, cat = candidates["port"], candidates["cat_pt"]
+    assert port.cosine > 0.4  # type: ignore[attr-defined]
+    assert 0.5 < port.coverage <= 1  # type: ignore[attr-defined]
+    assert (cat.bm25, cat.coverage) == (0.0, 0.0)  # type: ignore[attr-defined]
+    assert all(one.compared for one in candidates.values())  # type: ignore[attr-defined]
+
+
+def test_a_passage_without_its_vector_yet_is_known_as_such(fresh: Library) -> None:
+    fresh.remember(NOTES["port"], "note:port")
+    fresh.embed()
+    fresh.remember("The other gateway has no port yet.", "note:new")
+    candidates = by_note(fresh, search(fresh, "gateway port"))
+    assert candidates["port"].compared  # type: ignore[attr-defined]
+    assert not candidates["new"].compared  # type: ignore[attr-defined]
+
+
+def test_an_empty_answer_is_an_answer(fresh: Library) -> None:
+    found = search(fresh, "anything")
+    assert found.candidates == []
+    assert {arm.state for arm in found.outcomes.values()} == {State.EMPTY}
+
+
+def test_a_failing_full_text_is_degraded_and_meaning_goes_on(fresh: Library) -> None:
+    fresh.remember(NOTES["port"], "note:port")
+    fresh.embed()
+    with fresh.store.write() as db:
+        db.execute("DROP TABLE passages_terms")
+        db.execute("DROP TABLE passages_fts")
+    found = search(fresh, "Which port does the staging gateway use?")
+    assert found.outcomes["lexical"].state is State.DEGRADED
+    assert "passages_fts" in found.outcomes["lexical"].reason
+    assert list(by_note(fresh, found)) == ["port"]
+
+
+def test_coverage_is_the_share_of_the_words_by_their_rarity(words_only: Library) -> None:
+    for number in range(80):
+        words_only.remember(f"The gateway forwards entry {number}.")
+    words_only.remember("The gateway speaks quic.", "note:quic")
+    candidates = by_note(words_only, search(words_only, "gateway quic"))
+    assert candidates["quic"].coverage > 0.9  # type: ignore[attr-defined]
+    common = [one.coverage for name, one in candidates.items() if name != "quic"]  # type: ignore[attr-defined]
+    assert all(coverage < 0.2 for coverage in common)
+
+
+def test_a_term_said_for_the_first_time_counts_from_then_on(words_only: Library) -> None:
+    words_only.remember("Nothing of interest.")
+    assert search(words_only, "quic").candidates == []
+    words_only.remember("The gateway speaks quic.", "note:quic")
+    assert list(by_note(words_only, search(words_only, "quic"))) == ["quic"]
+
+
+@pytest.mark.parametrize("count", [30, 200])
+def test_arms_are_read_to_their_depth_and_no_further(words_only: Library, count: int) -> None:
+    with words_only.store.write():
+        for number in range(count):
+            words_only.remember(f"gateway {number}")
+    assert len(search(words_only, "gateway").candidates) == min(count, ARM_LIMIT)
