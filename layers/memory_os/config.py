@@ -19,7 +19,7 @@ from ruamel.yaml.error import YAMLError
 from memory_os import constants
 from memory_os.errors import ConfigError
 
-# Environment variable -> config key. Every variable the product reads stands here.
+# Environment variable -> config key. (HERMES_HOME and MEMORY_OS_HOME say where config.yaml is; see `_homes`.)
 ENVIRONMENT = {
     "FABRIC_DIR": "fabric_dir",
     "VAULT_PATH": "vault_path",

@@ -8,11 +8,6 @@ PLUGIN_KEY = "memory-os"
 # sockaddr_un.sun_path is 108 bytes on Linux and 104 on macOS, with a terminating NUL.
 SOCKET_PATH_MAX = 103
 
-# A warm recall takes 10-20 ms; 300 ms is what a person doesn't notice before a model call of seconds.
-RECALL_DEADLINE_S = 0.3
-# A cold service answers within 2 s (imports 0.6 s, model 0.5 s); the first turn may wait that long, once.
-FIRST_RECALL_DEADLINE_S = 2.5
-
 # Hermes spills a hook's text over 10,000 characters to a file; 1,200 tokens stay well below in every script.
 BLOCK_MAX_TOKENS = 1200
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,8 @@ class Engine:
         self.watch = Watch(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
         self.housekeeper = Housekeeping(self)
+        # A write that holds the database up must not hold a recall up: it waits for this thread, and not for long.
+        self._taking = ThreadPoolExecutor(1, "intake")
         self.ready = False
         self._connect()
         self.tools = self._tools()
@@ -101,6 +103,7 @@ class Engine:
             work.halted.set()
 
     def close(self) -> None:
+        self._taking.shutdown(wait=True, cancel_futures=True)
         self.recaller.close()
         self.indexing.close()
         self.store.close()
@@ -220,9 +223,11 @@ class Engine:
 
         A fault leaves the records there and says nothing of this turn: the background meets it next, and counts it.
         """
-        with suppress(sqlite3.Error, OSError, StoreError):
+        try:
             if self.intake.waiting():
-                self.intake.drain(_DRAIN_WAIT_S, _DRAIN_WITHIN_S)
+                self._taking.submit(self.intake.drain, _DRAIN_WAIT_S, _DRAIN_WITHIN_S).result(_DRAIN_WITHIN_S)
+        except (TimeoutError, sqlite3.Error, OSError, StoreError):
+            return
 
     def _first_turn(self, query: Query) -> Mapping[str, Sequence[str]]:
         """What a new session starts with: learnings and open questions, and work that waits for an answer."""

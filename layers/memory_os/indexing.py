@@ -104,11 +104,14 @@ class Indexing:
                 if self.collection is None
                 else self.collection.begin_rebuild(FINGERPRINT, embedder.dimension)
             )
+            before = self._index.indexed()
             try:
                 done = self._fill(fresh, progress)
             except BaseException:
-                # An unpublished shard goes with its lock; the old collection answers on.
+                # An unpublished shard goes with its lock; the old collection answers on, with the points it had.
                 fresh.close()
+                self._index.mark_all_unindexed()
+                self._index.mark_indexed(before)
                 raise
             self.collection = fresh.swap()
             self.fault = None

@@ -185,11 +185,15 @@ class Background:
             result = await asyncio.get_running_loop().run_in_executor(executor, work, *arguments)
         except Exception as error:  # noqa: BLE001 - recorded, counted and retried; the loop must outlive any fault
             duty.failed(error)
-            with suppress(sqlite3.Error, OSError, MemoryOSError):
-                self.engine.store.count("background_failed", reason=f"{duty.name}: {duty.last_error}")
+            # On a thread: what made the work fail (a locked database) would hold up the event loop too.
+            await asyncio.get_running_loop().run_in_executor(executor, self._count, duty)
             return None
         duty.succeeded()
         return result
+
+    def _count(self, duty: Duty) -> None:
+        with suppress(sqlite3.Error, OSError, MemoryOSError):
+            self.engine.store.count("background_failed", reason=f"{duty.name}: {duty.last_error}")
 
 
 async def _pause(event: asyncio.Event, seconds: float) -> None:

@@ -234,6 +234,10 @@ class Index:
         with self.store.write() as db:
             db.executemany("UPDATE passages SET indexed = 1 WHERE pk = ?", [(pk,) for pk in pks])
 
+    def indexed(self) -> list[int]:
+        """The pks of all passages whose vector stands in the collection."""
+        return [row["pk"] for row in self.store.rows("SELECT pk FROM passages WHERE indexed = 1")]
+
     def mark_unindexed(self, pks: Sequence[int]) -> None:
         with self.store.write() as db:
             db.executemany("UPDATE passages SET indexed = 0 WHERE pk = ?", [(pk,) for pk in pks])

@@ -18,11 +18,15 @@ from memory_os.errors import MemoryOSError
 from memory_os.index import Hit, Index
 from memory_os.memory import State
 from memory_os.recall.query import Query
+from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists.
 ARM_LIMIT = 60
 # Below this many passages BM25 has nothing to tell a rare word by.
 SMALLEST_CORPUS = 60
+# Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no
+# passage has is less of a miss than a whole word.
+_STRADDLING = 0.5
 # A term in more passages than this share (and than so many) is left out where the question has others.
 _COMMON_SHARE = 0.25
 _COMMON_LEAST = 200
@@ -118,6 +122,8 @@ class Arms:
             scored = self.dense(vector, query, ARM_LIMIT)
         except MemoryOSError as error:
             return None, [], Outcome(State.DEGRADED, str(error), _since(started))
+        except Exception as error:  # noqa: BLE001 - full text has its hits; the fault is named in status and explain
+            return None, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
         return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
 
     def _cosines(self, query: Query, vector: F32, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, float]:
@@ -159,7 +165,9 @@ class _Frequencies:
 
     def weight(self, term: str) -> float:
         """The term's inverse document frequency; a small memory counts as one of `SMALLEST_CORPUS` passages."""
-        return _idf(self._frequency(term), max(self._index.count(), SMALLEST_CORPUS))
+        count = self._frequency(term)
+        weight = _idf(count, max(self._index.count(), SMALLEST_CORPUS))
+        return weight if count or not is_bigram(term) else weight * _STRADDLING
 
     def telling(self, terms: tuple[str, ...]) -> list[str]:
         """The terms worth searching for: one that a quarter of all passages have orders nothing and costs the most."""

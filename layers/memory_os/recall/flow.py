@@ -16,6 +16,7 @@ from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored, prior, probability, rank_score
 from memory_os.recall.rendering import render_block, render_line
 from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select
+from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
 from memory_os.text.language import differ, language_of
@@ -23,7 +24,6 @@ from memory_os.text.smalltalk import is_small_talk
 
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
 _ARMS_DEADLINE_S = 0.22
-_SILENT_PLATFORMS = frozenset({"cron", "subagent", "curator"})
 # Candidates whose passages are read.
 _READ = 48
 # Tokens of the fence, the preamble and the labels.
@@ -98,10 +98,10 @@ class Recall:
         """("", "") when recall should run, else the outcome and why."""
         if not self._settings.enabled:
             return "off", "recall.enabled is false"
-        if query.session_id in self._settings.off_sessions or self.session_off(query.session_id):
+        if self.session_off(query.session_id):
             return "off", "switched off for this session"
-        if query.platform in _SILENT_PLATFORMS:
-            return "skipped", f"platform {query.platform}"
+        if is_background(query.platform, query.session_id):
+            return "skipped", "nobody's turn (cron, subagent, background)"
         if not query.text:
             return "skipped", "no text"
         if is_small_talk(query.text):

@@ -9,6 +9,7 @@ from typing import Any
 
 from memory_os.errors import BadRequest
 from memory_os.memory import Layer, Scope
+from memory_os.sessions.scopes import scope_for
 from memory_os.text import plain_text, query_terms
 from memory_os.text.fence import strip_fence
 from memory_os.text.language import language_of
@@ -107,8 +108,7 @@ def layers_of(names: Sequence[str]) -> tuple[Layer, ...]:
 
 def scope_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Scope:
     """The asking person's scope. `aliases` joins the senders that are one person."""
-    user = _text(payload, "user") or "local"
-    return Scope(user=aliases.get(user, user), profile=_text(payload, "profile") or "default")
+    return scope_for(_text(payload, "user"), _text(payload, "profile"), aliases)
 
 
 def _ends(text: str) -> str:
