@@ -197,6 +197,8 @@ class Engine:
             "pending_embeddings": self.index.pending_count(),
             "passages": self.index.count(),
             "housekeeping": self.housekeeper.last,
+            "egress": [],
+            "notes": self._notes(),
         }
 
     # -- wiring ----------------------------------------------------------------------------------------------------
@@ -265,6 +267,16 @@ class Engine:
         for name, count in counts.items() if isinstance(counts, Mapping) else ():
             if isinstance(count, int) and count > 0:
                 self.store.count("plugin_faults", count, reason=plain_text(name))
+
+    def _notes(self) -> list[str]:
+        """What is configured and has no effect."""
+        servers = self.settings.values.servers
+        unused = {"servers.qdrant_url": servers.qdrant_url, "servers.redis_url": servers.redis_url}
+        return [
+            f"{key} is set and not used: this version runs embedded, server mode comes later"
+            for key, address in unused.items()
+            if address
+        ]
 
     def _recall_figures(self) -> dict[str, Any]:
         """Of the last seven days: recalls by outcome, and the percentiles of their time in the service."""

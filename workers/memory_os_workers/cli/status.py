@@ -151,6 +151,8 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     out.print(f"Passages: {found.get('passages', 0)}, waiting for their vector: {found.get('pending_embeddings', 0)}")
     if service.get("last_error"):
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
+    for note in found.get("notes") or []:
+        out.print(f"Note: {note}")
     out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
 
 
