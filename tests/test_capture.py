@@ -207,6 +207,30 @@ def test_secrets_and_empty_entries_are_not_mirrored(home: Home) -> None:
     assert home.wrote("add", "   ").outcome == "skipped"
 
 
+def test_a_replay_brings_nothing_forgotten_back(home: Home) -> None:
+    home.wrote("add", "Lives in Porto", at=NOW)
+    for forgotten_at in (NOW + 100, NOW + 300):
+        (fact,) = home.facts.current(LOCAL, NOW + 200)
+        home.facts.forget(fact.id, forgotten_at)
+        for said_at in (NOW, forgotten_at):
+            assert home.wrote("add", "Lives in Porto", at=said_at) == Captured("skipped", "forgotten since")
+        home.wrote("add", "Lives in Porto", at=forgotten_at + 1)
+
+
+def test_a_secret_entry_stays_forgotten(home: Home) -> None:
+    home.wrote("add", "DB_PASSWORD=abc123xyz is the staging password")
+    (fact,) = home.facts.current(LOCAL, NOW + 10)
+    home.facts.forget(fact.id, NOW + 100)
+    assert home.wrote("add", "DB_PASSWORD=abc123xyz is the staging password").reason == "forgotten since"
+
+
+def test_what_one_user_forgot_another_may_say(home: Home) -> None:
+    home.wrote("add", "Lives in Porto")
+    (fact,) = home.facts.current(LOCAL, NOW + 10)
+    home.facts.forget(fact.id, NOW + 100)
+    assert home.wrote("add", "Lives in Porto", user="telegram:1", platform="telegram").outcome == "stored"
+
+
 # -- the fence -----------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,16 @@ def test_one_passage_of_a_document(home: Home, tmp_path: Path) -> None:
         home.forget(OTHER, id=shared[0].handle)
     assert home.forget(id=shared[0].handle)["status"] == "forgotten"
     assert all("quillfeather" not in one.text for one in home.index.of_source(f"document:{file}"))
+    os.utime(file, (1, 1))
+    (report,) = home.documents.ingest(file).files
+    assert (report.chunks, report.notes) == (0, ("1 passages stay forgotten",))
+
+
+def test_a_forgotten_fact_is_no_reason_to_cut_a_document(home: Home, tmp_path: Path) -> None:
+    home.forget(id=home.remember("The canteen closes at two.").handle)
+    file = tmp_path / "notes.md"
+    file.write_text("The canteen closes at two.")
+    assert home.documents.ingest(file).chunks == 1
 
 
 def test_a_fabric_entry(home: Home) -> None:

@@ -17,11 +17,12 @@ from memory_os.config import Settings
 from memory_os.errors import BadRequest
 from memory_os.facts import Fact, Facts, Statement
 from memory_os.memory import Author, Scope, content_hash
+from memory_os.redact import redact
 from memory_os.sessions import CapturedTurn, Sessions
 from memory_os.sessions.archive import sane_time
 from memory_os.sessions.cleaning import clean, is_background, storable
 from memory_os.sessions.scopes import scope_for
-from memory_os.store import Store
+from memory_os.store import Store, tombstones
 from memory_os.text import plain_text
 from memory_os.text.fence import strip_fence
 from memory_os.text.optout import wants_no_memory
@@ -112,7 +113,7 @@ class Capture:
             return self._remove(old, at)
         if not content:
             return Captured("skipped", "an empty entry")
-        if self._was_forgotten(content, at):
+        if self._was_forgotten(content, scope, at):
             return Captured("skipped", "forgotten since")
         statement = Statement(
             content, scope, category=_TARGETS[target], author=Author.AGENT, origin=f"memory:{target}", session_id=session_id
@@ -144,9 +145,10 @@ class Capture:
         ]
         return candidates[0] if len(candidates) == 1 else None
 
-    def _was_forgotten(self, text: str, at: float) -> bool:
-        forgotten_at = self.store.value("SELECT forgotten_at FROM tombstones WHERE hash = ?", (content_hash(text),))
-        return forgotten_at is not None and at <= float(forgotten_at)
+    def _was_forgotten(self, text: str, scope: Scope, at: float) -> bool:
+        """By the text as a fact keeps it: without its secrets."""
+        with self.store.write() as db:
+            return tombstones.is_forgotten(db, scope.key, content_hash(redact(text)[0]), at)
 
     def _scope(self, record: Mapping[str, Any]) -> Scope:
         profile = _string(record, "profile") or self.settings.profile

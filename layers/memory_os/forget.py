@@ -20,7 +20,7 @@ from memory_os.facts import Facts
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
-from memory_os.store import Store
+from memory_os.store import Store, tombstones
 from memory_os.text import index_terms, query_terms
 from memory_os.tooling import Arguments, Caller
 from memory_os.workspace import Workspace
@@ -176,10 +176,10 @@ class Forget:
         with self.store.write() as db:
             db.execute("PRAGMA secure_delete = ON")
         for passage in targets.passages:
-            self._forget_elsewhere(passage, gone)
+            self._forget_elsewhere(passage, caller.now, gone)
         with self.store.write() as db:
             self._forget_messages(db, targets.messages, caller, gone)
-            self._forget_facts(targets.facts, gone)
+            self._forget_facts(targets.facts, caller.now, gone)
             self._forget_traces(db, targets, caller.scope, gone)
         self._scrub(caller.now, gone)
         gone.notes += self._not_ours(gone, targets)
@@ -206,15 +206,15 @@ class Forget:
                 " from there again. `hermes sessions delete <id>` removes a session there."
             )
 
-    def _forget_facts(self, ids: Sequence[int], gone: Gone) -> None:
+    def _forget_facts(self, ids: Sequence[int], now: float, gone: Gone) -> None:
         for fact_id in dict.fromkeys(ids):
-            for fact in self.facts.forget(fact_id):
+            for fact in self.facts.forget(fact_id, now):
                 gone.counts["facts"] += 1
                 gone.texts.append(fact.text)
                 gone.passage_ids.append(fact.passage_id)
                 gone.turns |= {fact.evidence} - {""}
 
-    def _forget_elsewhere(self, passage: Passage, gone: Gone) -> None:
+    def _forget_elsewhere(self, passage: Passage, now: float, gone: Gone) -> None:
         """A line of CREATIVE.md, a fabric entry, or one passage of a document."""
         if passage.layer is Layer.WORKSPACE:
             self.workspace.drop(passage.text)
@@ -224,7 +224,8 @@ class Forget:
             self._forget_entry(passage, gone)
         else:
             rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
-            _bury(self.store, passage.text)
+            with self.store.write() as db:
+                tombstones.bury(db, SHARED_SCOPE, [passage.content_hash], now)
             gone.counts["documents"] += self.index.replace(passage.source, rest).removed
             gone.notes.append(f"{passage.source.removeprefix('document:')} still holds it on disk; ingesting skips it.")
         gone.texts.append(passage.text)
@@ -337,13 +338,6 @@ def _confirmed(arguments: Arguments) -> bool:
     if isinstance(given, str) and given.strip().casefold() == CONFIRMATION:
         return True
     return arguments.boolean("confirm")
-
-
-def _bury(store: Store, text: str) -> None:
-    with store.write() as db:
-        db.execute(
-            "INSERT OR REPLACE INTO tombstones(hash, forgotten_at) VALUES(?, ?)", (content_hash(text), time.time())
-        )
 
 
 def _listed(passage: Passage) -> dict[str, str]:

@@ -11,8 +11,8 @@ from memory_os.documents import Documents, FileReport, IngestReport
 from memory_os.documents.ingest import SOURCE_PREFIX
 from memory_os.errors import DocumentError
 from memory_os.index import Index
-from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, State, content_hash
-from memory_os.store import Store
+from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, State
+from memory_os.store import Store, tombstones
 from memory_os.text import query_terms
 
 
@@ -314,7 +314,7 @@ def test_what_was_forgotten_does_not_come_back(documents: Documents, settings: S
     documents.ingest(path)
     gone = passages(documents, "a.md")[1]
     with store.write() as db:
-        db.execute("INSERT INTO tombstones(hash, forgotten_at) VALUES(?, 1)", (content_hash(gone.text),))
+        tombstones.bury(db, SHARED_SCOPE, [gone.content_hash], 1.0)
     documents.index.replace("document:a.md", passages(documents, "a.md")[:1])
     one = only(documents.ingest(settings.vault))
     assert (one.status, one.chunks, one.notes) == ("ok", 1, ("1 passages stay forgotten",))

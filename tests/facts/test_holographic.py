@@ -92,10 +92,11 @@ def test_what_is_known_already_is_not_doubled(facts, database):
 def test_what_was_forgotten_is_not_brought_back(facts, database):
     facts.import_holographic(database, ME)
     fact = facts.find("The build runs nightly", ME)
-    facts.forget(fact.id)
+    facts.forget(fact.id, AT + 100)
     again = facts.import_holographic(database, ME)
     assert again.skipped["forgotten"] == 1
     assert facts.find("The build runs nightly", ME) is None
+    assert facts.import_holographic(database, OTHER).added == again.unchanged + 1
 
 
 def test_each_scope_imports_for_itself(facts, database):

@@ -376,28 +376,28 @@ def test_forgetting_leaves_no_word_behind(facts):
     facts.mark(second, other, NOW + 4)
     kept = remember(facts, "Invoices go out on Mondays")
 
-    gone = facts.forget(second.id)
+    gone = facts.forget(second.id, NOW + 100)
     assert {fact.id for fact in gone} == {first.id, second.id}, "earlier versions go with it"
-    assert [fact.id for fact in facts.forget(other.id)] == [other.id]
+    assert [fact.id for fact in facts.forget(other.id, NOW + 100)] == [other.id]
     tables = facts.store.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'passages_fts%'")
     for table in [row["name"] for row in tables]:
         rows = facts.store.rows(f"SELECT * FROM {table}")
         assert not any("zebra" in str(value) for row in rows for value in tuple(row)), table
     assert found(facts, "zebra code") == []
     assert [fact.id for fact in facts.current(ME, NOW + 9)] == [kept.id]
-    assert facts.forget(second.id) == []
+    assert facts.forget(second.id, NOW + 100) == []
 
 
 def test_an_earlier_version_can_be_forgotten_alone(facts):
     first = remember(facts, "The zebra code is alpha-one")
     second = facts.correct(first, Statement("The zebra code is alpha-two", ME), NOW + 1).fact
-    assert [fact.id for fact in facts.forget(first.id)] == [first.id]
+    assert [fact.id for fact in facts.forget(first.id, NOW + 100)] == [first.id]
     assert [fact.id for fact in facts.current(ME, NOW + 2)] == [second.id]
 
 
 def test_the_id_of_a_forgotten_fact_is_not_given_again(facts):
     fact = remember(facts, "The zebra code is alpha-one")
-    facts.forget(fact.id)
+    facts.forget(fact.id, NOW + 100)
     assert remember(facts, "Something else").id > fact.id
 
 

@@ -18,8 +18,8 @@ from memory_os.documents.formats import Parsed, parse
 from memory_os.documents.instruction import FLAG, instruction_like
 from memory_os.errors import DocumentError
 from memory_os.index import Index
-from memory_os.memory import SHARED_SCOPE, Author, Health, Layer, Passage, State, content_hash
-from memory_os.store import Row, Store
+from memory_os.memory import SHARED_SCOPE, Author, Health, Layer, Passage, State
+from memory_os.store import Row, Store, tombstones
 
 __all__ = ["Documents", "FileReport", "IngestReport", "Progress"]
 
@@ -191,7 +191,7 @@ class Documents:
     def _without_forgotten(self, passages: list[Passage]) -> tuple[list[Passage], int]:
         """What the user had forgotten stays so, even when a folder that still holds it is ingested again."""
         forgotten = {row["hash"] for row in self.store.rows("SELECT hash FROM tombstones")}
-        kept = [one for one in passages if content_hash(one.text) not in forgotten]
+        kept = [one for one in passages if tombstones.key(SHARED_SCOPE, one.content_hash) not in forgotten]
         return kept, len(passages) - len(kept)
 
     def _tally(self, report: IngestReport) -> None:

@@ -20,6 +20,7 @@ from memory_os.facts.holographic import HolographicFact, read_holographic
 from memory_os.facts.tools import FactTools
 from memory_os.facts.writing import FactWriter
 from memory_os.memory import Author, Scope, content_hash
+from memory_os.store import tombstones
 from memory_os.tooling import Arguments, Caller
 
 # A passage's trust is written again when it is off by more than what is shown (two decimals).
@@ -169,7 +170,7 @@ class Facts(FactWriter):
             mark_undone(db, change, now)
             return Undone(change.action, after)
 
-    def forget(self, fact_id: int) -> list[Fact]:
+    def forget(self, fact_id: int, now: float) -> list[Fact]:
         """Delete a fact and its earlier versions, everywhere in this layer and in the index; nothing to undo.
 
         Leaves hashes only, so that an import doesn't bring the text back. Returns what was deleted (empty if unknown).
@@ -186,10 +187,7 @@ class Facts(FactWriter):
                 texts = [fact.text, *restated_texts(db, fact.id)]
                 imports = db.execute("SELECT hash FROM fact_imports WHERE fact_id = ?", (fact.id,)).fetchall()
                 hashes = [row["hash"] for row in imports] + [content_hash(text) for text in texts]
-                db.executemany(
-                    "INSERT OR IGNORE INTO tombstones(hash, forgotten_at) VALUES(?, strftime('%s', 'now'))",
-                    [(one,) for one in hashes],
-                )
+                tombstones.bury(db, fact.scope, hashes, now)
                 self.index.remove(fact.source)
             db.executemany("UPDATE facts SET superseded_by = NULL WHERE id = ?", [(fact.id,) for fact in gone])
             db.executemany("DELETE FROM facts WHERE id = ?", [(fact.id,) for fact in gone])
@@ -216,7 +214,7 @@ class Facts(FactWriter):
         key = (scope.key, content_hash(record.text))
         if db.execute("SELECT 1 FROM fact_imports WHERE scope = ? AND hash = ?", key).fetchone():
             return "unchanged"
-        if db.execute("SELECT 1 FROM tombstones WHERE hash = ?", key[1:]).fetchone():
+        if tombstones.forgotten_at(db, *key) is not None:
             return "forgotten"
         try:
             clean, _ = self._prepared(record.statement(scope))

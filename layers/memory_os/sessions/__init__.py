@@ -19,21 +19,19 @@ from memory_os.sessions.archive import (
     NARRATION,
     Archive,
     Message,
-    is_forgotten,
     marks,
     neighbour,
     same_answer,
     sane_time,
     source_of,
     standing_of,
-    tombstone_key,
 )
 from memory_os.sessions.cleaning import Cleaned, clean
 from memory_os.sessions.history import RECHECKED, Batch, History, Imported, Known, read_batch
 from memory_os.sessions.off import OffSwitch
 from memory_os.sessions.scopes import scope_for
 from memory_os.sessions.state_db import TESTED_SCHEMA, StateDbUnavailable, open_state_db
-from memory_os.store import Row, Store
+from memory_os.store import Row, Store, tombstones
 
 __all__ = ["CapturedTurn", "Imported", "Sessions"]
 
@@ -98,7 +96,7 @@ class Sessions:
         before: str, question: str, asked: int | None = None,
     ) -> int | None:  # fmt: skip
         """Archive one side of a turn, or claim it from what was imported; None when there is nothing to keep."""
-        if not cleaned.text or is_forgotten(db, scope, cleaned.hash, turn.at):
+        if not cleaned.text or tombstones.is_forgotten(db, scope, cleaned.hash, turn.at):
             return None
         message = Message(
             session_id=turn.session_id, lineage=lineage, role=role, text=cleaned.text, hash=cleaned.hash,
@@ -222,10 +220,7 @@ class Sessions:
                 ).fetchall()
                 deleted += self.archive.delete(db, same)
                 self._forget_context(db, row)
-                db.execute(
-                    "INSERT OR REPLACE INTO tombstones(hash, forgotten_at) VALUES(?, ?)",
-                    (tombstone_key(scope.key, row["content_hash"]), now),
-                )
+                tombstones.bury(db, scope.key, [row["content_hash"]], now)
         return deleted
 
     def _forget_context(self, db: sqlite3.Connection, forgotten: Row) -> None:

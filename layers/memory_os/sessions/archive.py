@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_os.index import Index
-from memory_os.memory import Author, Layer, Passage, content_hash
+from memory_os.memory import Author, Layer, Passage
 from memory_os.store import Row, Store
 from memory_os.text.chunks import chunk_text
 from memory_os.text.smalltalk import is_small_talk
@@ -233,19 +233,6 @@ def standing_of(role: str, text: str, question: str) -> str:
     if role == "assistant" and question and len(text) < BRIEF_ANSWER_CHARS and is_small_talk(question):
         return TRIVIAL
     return INDEXED
-
-
-def tombstone_key(scope: str, text_hash: str) -> str:
-    """What the tombstones table holds for a forgotten message: one person's forgetting never blocks another's words."""
-    return content_hash(f"{scope}\n{text_hash}")
-
-
-def is_forgotten(db: sqlite3.Connection, scope: str, text_hash: str, said_at: float) -> bool:
-    """Whether this message was said before its text was forgotten. Said again afterwards, it counts again."""
-    row = db.execute(
-        "SELECT forgotten_at FROM tombstones WHERE hash = ?", (tombstone_key(scope, text_hash),)
-    ).fetchone()
-    return row is not None and said_at <= float(row["forgotten_at"])
 
 
 def same_answer(one: str, other: str) -> bool:

@@ -17,7 +17,6 @@ from memory_os.sessions.archive import (
     Archive,
     HostRow,
     Message,
-    is_forgotten,
     neighbour,
     same_answer,
     sane_time,
@@ -27,7 +26,7 @@ from memory_os.sessions.cleaning import Cleaned, clean, is_background
 from memory_os.sessions.off import OffSwitch
 from memory_os.sessions.scopes import host_user, project_of, scope_for
 from memory_os.sessions.state_db import HostMessage, HostSession, StateDb, lineage_root
-from memory_os.store import Row
+from memory_os.store import Row, tombstones
 from memory_os.text.optout import wants_no_memory
 
 # A turn's own record comes from the hook, with its turn id, within seconds of its end; leave it that long.
@@ -191,7 +190,7 @@ class History:
             return "switched off"
         user = host_user(session.source, session.user_id, session.session_key, session.id)
         scope = scope_for(user, self.profile, self.aliases).key
-        if is_forgotten(db, scope, cleaned.hash, message.timestamp):
+        if tombstones.is_forgotten(db, scope, cleaned.hash, message.timestamp):
             return "forgotten"
         if self._is_duplicate(db, session.id, message, cleaned.hash):
             return "duplicate"
