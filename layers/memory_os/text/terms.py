@@ -67,6 +67,11 @@ def _ends(terms: list[str], most: int) -> list[str]:
     return [*terms[: most - most // 2], *terms[len(terms) - most // 2 :]]
 
 
+def is_bigram(term: str) -> bool:
+    """Whether a term is a piece of an unspaced run, not a word."""
+    return bool(_UNSPACED_RUN.fullmatch(term))
+
+
 def fts_query(terms: list[str]) -> str:
     """An FTS5 expression that matches any of the terms. Each is quoted: user text is never query syntax."""
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)

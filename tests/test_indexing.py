@@ -1,0 +1,327 @@
+"""The collection follows memory.db: new, changed, gone, lost, of another pipeline; nothing is encoded twice."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memory_os.embedding import Embedder
+from memory_os.errors import EmbeddingError, FingerprintMismatch, VectorsError
+from memory_os.index import Index
+from memory_os.indexing import Indexing
+from memory_os.memory import State
+from support.library import Library, real_embedder
+
+
+class Counting(Embedder):
+    """The real embedder; `texts` are those it encoded, `before` runs while it is at it."""
+
+    def __init__(self) -> None:
+        real = real_embedder()
+        super().__init__(real._encoder, real._calibration)
+        self.texts: list[str] = []
+        self.before: Callable[[], object] = lambda: None
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts += texts
+        self.before()
+        return super().embed_passages(texts)
+
+
+@pytest.fixture
+def encoder() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def library(tmp_path: Path, encoder: Counting) -> Iterator[Library]:
+    opened = Library.open(tmp_path, dense=False)
+    opened.connect(encoder)
+    yield opened
+    opened.close()
+
+
+def points(library: Library) -> set[str]:
+    assert library.indexing.collection is not None
+    return set(library.indexing.collection.ids())
+
+
+def wanted(library: Library) -> set[str]:
+    return {row["id"] for row in library.store.rows("SELECT id FROM passages")}
+
+
+def counter(library: Library, name: str) -> int:
+    return int(library.store.value("SELECT value FROM counters WHERE name = ?", (name,)) or 0)
+
+
+def reopened(library: Library, encoder: Embedder) -> Library:
+    """As after a restart of the service."""
+    library.indexing.close()
+    library.indexing = Indexing(library.store, library.index)
+    library.connect(encoder)
+    return library
+
+
+# -- following -----------------------------------------------------------------------------------------------------
+
+
+def test_each_text_is_encoded_once(library: Library, encoder: Counting) -> None:
+    for number in range(5):
+        library.remember(f"note {number}", f"note:{number}")
+    library.remember("note 0", "note:twin")
+    assert library.embed() == 6
+    assert len(encoder.texts) == 5, "the twin has the same day, title and text"
+    assert points(library) == wanted(library)
+    assert library.embed() == 0
+
+
+def test_work_is_done_in_the_batches_asked_for(library: Library) -> None:
+    for number in range(5):
+        library.remember(f"note {number}")
+    assert [library.indexing.work(2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_a_removed_memory_leaves_the_collection(library: Library) -> None:
+    library.remember("stays", "note:1")
+    library.remember("goes", "note:2")
+    library.embed()
+    library.index.remove("note:2")
+    assert library.embed() == 1
+    assert points(library) == wanted(library)
+    assert library.index.deleted_points() == []
+
+
+def test_a_memory_forgotten_while_it_is_encoded_leaves_nothing(library: Library, encoder: Counting) -> None:
+    library.remember("a secret", "note:1")
+    encoder.before = lambda: library.index.remove("note:1")
+    library.embed()
+    assert points(library) == set()
+    assert library.store.value("SELECT count(*) FROM embeddings") == 0
+
+
+def test_a_memory_changed_while_it_is_encoded_gets_the_vector_of_what_it_says_now(
+    library: Library, encoder: Counting
+) -> None:
+    library.remember("It is about bees.", "note:1")
+
+    def change() -> None:
+        encoder.before = lambda: None
+        library.remember("It is about the deploy port of the gateway.", "note:1")
+
+    encoder.before = change
+    library.embed()
+    assert library.index.pending_count() == 0
+    (row,) = library.store.rows("SELECT pk FROM passages")
+    question = real_embedder().embed_query("Which port has the gateway?")
+    assert float(library.index.vectors_of([row["pk"]])[row["pk"]] @ question) > 0.3
+    assert library.indexing.collection is not None
+    ((_, score),) = library.indexing.collection.dense(question, ["default/local"])
+    assert score > 0.3
+
+
+def test_a_failing_encoder_leaves_its_batch_waiting(library: Library, encoder: Counting) -> None:
+    def fail() -> None:
+        raise EmbeddingError("The embedding model failed.")
+
+    library.remember("note")
+    encoder.before = fail
+    with pytest.raises(EmbeddingError):
+        library.indexing.work(5)
+    encoder.before = lambda: None
+    assert library.embed() == 1
+    assert points(library) == wanted(library)
+
+
+# -- audit ---------------------------------------------------------------------------------------------------------
+
+
+def test_missing_and_stray_points_are_put_right_at_the_next_start(library: Library, encoder: Counting) -> None:
+    for number in range(4):
+        library.remember(f"note {number}", f"note:{number}")
+    library.embed()
+    assert library.indexing.collection is not None
+    lost = sorted(points(library))[:2]
+    library.indexing.collection.delete(lost)
+    with library.store.write() as db:  # a passage that went without a trace
+        stray = db.execute("SELECT id FROM passages WHERE id NOT IN (?, ?) LIMIT 1", lost).fetchone()[0]
+        db.execute("DELETE FROM passages WHERE id = ?", (stray,))
+    encoded = len(encoder.texts)
+    reopened(library, encoder)
+    assert stray not in points(library)
+    assert library.embed() == 2
+    assert points(library) == wanted(library)
+    assert len(encoder.texts) == encoded, "memory.db had the vectors"
+    assert counter(library, "vectors_audited") == 3
+
+
+def test_one_missing_and_one_stray_are_seen_though_the_numbers_agree(library: Library, encoder: Counting) -> None:
+    library.remember("in", "note:1")
+    library.remember("out", "note:2")
+    library.embed()
+    collection = library.indexing.collection
+    assert collection is not None
+    collection.delete([library.index.of_source("note:1")[0].id])
+    library.index.remove("note:2")
+    library.index.forget_deleted_points(library.index.deleted_points())
+    assert collection.count() == library.index.count() == 1
+    reopened(library, encoder)
+    library.embed()
+    assert points(library) == wanted(library)
+
+
+def test_a_sound_collection_is_left_alone(library: Library, encoder: Counting) -> None:
+    library.remember("note")
+    library.embed()
+    reopened(library, encoder)
+    assert library.indexing.audit() == 0
+    assert counter(library, "vectors_audited") == 0
+    assert library.index.pending_count() == 0
+
+
+# -- rebuilding ----------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_folder_is_derived_again_without_encoding(library: Library, encoder: Counting, tmp_path: Path) -> None:
+    for number in range(3):
+        library.remember(f"note {number}")
+    library.embed()
+    library.indexing.close()
+    library.settings.vectors_dir.rename(tmp_path / "lost")
+    encoded = len(encoder.texts)
+    reopened(library, encoder)
+    assert library.embed() == 3
+    assert points(library) == wanted(library)
+    assert len(encoder.texts) == encoded
+
+
+def test_reindexing_encodes_nothing_and_recall_goes_on(library: Library, encoder: Counting) -> None:
+    for number in range(40):
+        library.remember(f"note {number} about the staging gateway", f"note:{number}")
+    library.remember("The staging gateway listens on port 8443.", "note:port")
+    library.embed()
+    encoded = len(encoder.texts)
+    seen: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int, what: str) -> None:
+        seen.append((done, total))
+        assert library.ask("Which port does the staging gateway use?").lines
+
+    assert library.indexing.rebuild(library.settings.vectors_dir, progress) == 41
+    assert len(encoder.texts) == encoded
+    assert seen[-1] == (41, 41)
+    assert len(seen) > 1
+    assert points(library) == wanted(library)
+    assert library.ask("Which port does the staging gateway use?").outcome == "injected"
+    assert counter(library, "reindexed") == 1
+
+
+def test_a_rebuild_that_fails_leaves_the_old_collection(library: Library, encoder: Counting) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.embed()
+
+    def stop(done: int, total: int, what: str) -> None:
+        raise VectorsError("The disk is full.")
+
+    with pytest.raises(VectorsError, match="disk is full"):
+        library.indexing.rebuild(library.settings.vectors_dir, stop)
+    assert library.ask("Which port does the staging gateway use?").outcome == "injected"
+    library.embed()
+    assert points(library) == wanted(library)
+    assert library.indexing.rebuild(library.settings.vectors_dir) == 1
+
+
+def test_without_a_model_nothing_is_rebuilt(tmp_path: Path) -> None:
+    library = Library.open(tmp_path, dense=False)
+    assert library.indexing.work(5) == 0
+    with pytest.raises(VectorsError, match="not loaded yet"):
+        library.indexing.rebuild(library.settings.vectors_dir)
+    assert library.indexing.health().state is State.OFF
+    library.close()
+
+
+def _another_model(folder: Path) -> None:
+    current = json.loads((folder / "current.json").read_text())
+    current["stamp"]["model"] = "another-model/768"
+    (folder / "current.json").write_text(json.dumps(current))
+
+
+def _half_a_stamp(folder: Path) -> None:
+    (folder / "current.json").write_text('{"shard": "know')
+
+
+def _no_shard(folder: Path) -> None:
+    shard = json.loads((folder / "current.json").read_text())["shard"]
+    (folder / shard).rename(folder.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("harm", [_another_model, _half_a_stamp, _no_shard])
+def test_a_collection_that_does_not_fit_degrades_with_its_cure_and_a_rebuild_heals_it(
+    library: Library, encoder: Counting, harm: Callable[[Path], None]
+) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.remember("Grandmother paints lighthouses.")
+    library.embed()
+    library.indexing.close()
+    harm(library.settings.vectors_dir)
+    reopened(library, encoder)
+    health = library.indexing.health()
+    assert health.state is State.DEGRADED
+    assert "`memory-os reindex`" in health.cure
+    recalled = library.ask("Which port does the staging gateway use?")
+    assert recalled.outcome == "degraded"
+    assert "8443" in recalled.context, "words still find it"
+    assert health.detail in recalled.reason
+    assert counter(library, "vectors_unavailable") == 1
+    encoded = len(encoder.texts)
+    assert library.indexing.rebuild(library.settings.vectors_dir) == 2
+    assert library.indexing.health().state is State.OK
+    assert library.ask("Which port does the staging gateway use?").outcome == "injected"
+    assert len(encoder.texts) == encoded
+
+
+def test_another_pipeline_is_named(library: Library, encoder: Counting) -> None:
+    library.indexing.close()
+    _another_model(library.settings.vectors_dir)
+    reopened(library, encoder)
+    assert isinstance(library.indexing.fault, FingerprintMismatch)
+    assert "another-model/768" in library.indexing.health().detail
+
+
+def test_vectors_of_an_earlier_model_are_encoded_anew(library: Library, encoder: Counting) -> None:
+    library.remember("note")
+    library.embed()
+    with library.store.write() as db:
+        db.execute("UPDATE embeddings SET fingerprint = 'an-earlier-model'")
+    encoder.texts.clear()
+    assert library.indexing.rebuild(library.settings.vectors_dir) == 1
+    assert len(encoder.texts) == 1
+
+
+def test_a_second_service_is_refused_and_the_first_goes_on(library: Library, encoder: Counting) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.embed()
+    second = Indexing(library.store, Index(library.store, library.index.fingerprint))
+    second.open(library.settings.vectors_dir, encoder)
+    assert second.health().state is State.DEGRADED
+    assert "in use" in second.health().detail
+    second.close()
+    assert library.ask("Which port does the staging gateway use?").outcome == "injected"
+
+
+def test_figures_say_what_waits(library: Library) -> None:
+    library.remember("note")
+    assert library.indexing.health().figures["waiting"] == 1
+    library.embed()
+    health = library.indexing.health()
+    assert (health.state, health.figures["waiting"], health.figures["points"]) == (State.OK, 0, 1)
+
+
+def test_closing_twice_is_fine_and_asking_after_says_so(library: Library) -> None:
+    library.indexing.close()
+    library.indexing.close()
+    with pytest.raises((VectorsError, sqlite3.Error), match="not open"):
+        library.indexing.audit()
