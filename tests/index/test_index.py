@@ -162,6 +162,14 @@ def test_a_passage_changed_while_it_is_embedded_waits_still(index: Index) -> Non
     assert index.pending_count() == 1
 
 
+def test_what_was_put_away_stays_so_when_it_is_rewritten(index: Index) -> None:
+    passage = note("one")
+    index.replace("message:1", [passage])
+    index.update(passage.id, archived=True)
+    index.replace("message:1", [replace(passage, text="uno")])
+    assert index.store.value("SELECT archived FROM passages") == 1
+
+
 def test_an_edit_keeps_the_retrievals_counted(index: Index) -> None:
     passage = note("one")
     index.replace("message:1", [passage])

@@ -366,6 +366,19 @@ def test_an_archived_session_is_not_quoted_until_it_is_brought_back(memory: Memo
     assert memory.found("staging")
 
 
+def test_the_tail_of_an_archived_session_is_put_away_too(memory: Memory, host: HostDb) -> None:
+    host.session("s1", archived=1)
+    for number in range(6):
+        host.message("s1", "user", f"Statement {number} about the staging rack.", NOW + number)
+    while memory.sessions.import_history(2, now=LATER).more:
+        assert memory.found("staging") == []
+    assert len(memory.archived()) == 6
+    assert memory.found("staging") == []
+    host.update("sessions", "s1", archived=0)
+    memory.sessions.import_history(now=LATER)
+    assert len(memory.found("staging")) == 6
+
+
 def test_what_was_forgotten_does_not_come_back(memory: Memory, host: HostDb) -> None:
     talk(host)
     memory.sessions.import_history(now=LATER)

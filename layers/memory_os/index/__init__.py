@@ -77,9 +77,9 @@ class Index:
                 if row is not None:
                     self._delete(db, row)
                 self._insert(db, passage)
-                if row is not None:  # a new title or time is no new memory: its retrievals stay counted
-                    counted = (row["uses"], row["last_used_at"], passage.id)
-                    db.execute("UPDATE passages SET uses = ?, last_used_at = ? WHERE id = ?", counted)
+                if row is not None:  # no new memory: its retrievals count on, and put away it stays
+                    kept_of_it = (row["uses"], row["last_used_at"], row["archived"], passage.id)
+                    db.execute("UPDATE passages SET uses = ?, last_used_at = ?, archived = ? WHERE id = ?", kept_of_it)
                     self._drop_embedding(db, row["embed_hash"])
             for row in old.values():
                 self._delete(db, row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_os.config import Settings
@@ -141,10 +141,11 @@ class Sessions:
             if batch.another_file:
                 self.store.set_meta(_MARK, "0")
         self._take_in_steps(batch, imported)
+        # Read before the transaction: in a large archive this takes longer than a turn should wait.
+        deleted = [] if batch.another_file else _deleted(self.store, batch.every_session, now)
         with self.store.write() as db:
             imported.withdrawn += self._history.follow_host(db, batch)
-            if not batch.another_file:
-                imported.withdrawn += self._history.withdraw_deleted(db, _deleted(db, batch.every_session, now))
+            imported.withdrawn += self._history.withdraw_deleted(db, deleted)
             if batch.mark != known.mark or batch.another_file:
                 self.store.set_meta(_MARK, str(batch.mark))
             if imported.skipped:
@@ -272,10 +273,12 @@ def _imported_answer(db: sqlite3.Connection, question_id: int, answer: str) -> R
     return None
 
 
-def _deleted(db: sqlite3.Connection, existing: dict[str, tuple[int, bool]], now: float) -> list[str]:
+def _deleted(store: Store, existing: Mapping[str, tuple[int, bool]], now: float) -> list[str]:
     """Sessions that stood in state.db lately and are gone, too early for the host's own pruning."""
-    rows = db.execute(
-        "SELECT c.session_id, max(m.said_at) AS latest FROM conversations c JOIN messages m USING(session_id)"
-        " WHERE c.host_seen = 1 GROUP BY c.session_id"
-    ).fetchall()
-    return [row["session_id"] for row in rows if row["session_id"] not in existing and row["latest"] > now - DELETED_WITHIN_S]
+    seen = [row["session_id"] for row in store.rows("SELECT session_id FROM conversations WHERE host_seen = 1")]
+    latest = {
+        name: store.value("SELECT max(said_at) FROM messages WHERE session_id = ?", (name,))
+        for name in seen
+        if name not in existing
+    }
+    return [name for name, at in latest.items() if at is not None and at > now - DELETED_WITHIN_S]

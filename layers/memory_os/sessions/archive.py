@@ -90,8 +90,16 @@ class Archive:
             return
         passages, left_out = passages_of(row)
         self.index.replace(source_of(message_id), passages)
+        if self._is_archived(db, row["session_id"]):
+            for passage in passages:
+                self.index.update(passage.id, archived=True)
         if left_out:
             self.store.count("message_chunks_left_out", left_out, reason=source_of(message_id))
+
+    def _is_archived(self, db: sqlite3.Connection, session_id: str) -> bool:
+        """Whether the user put the session away in the host: what is added to it later is put away too."""
+        found = db.execute("SELECT archived FROM conversations WHERE session_id = ?", (session_id,)).fetchone()
+        return found is not None and bool(found["archived"])
 
     def set_standing(self, db: sqlite3.Connection, message_id: int, standing: str) -> None:
         db.execute("UPDATE messages SET standing = ? WHERE id = ?", (standing, message_id))
