@@ -96,6 +96,16 @@ def test_update_in_place(call):
     assert call(action="list", now=NOW + 103 * DAY)["total"] == 0
 
 
+@pytest.mark.parametrize("end", ["9999-12-31", "9999-12-31T23:59:59", "9999-12-31T23:59:59-12:00"])
+def test_the_last_day_there_is_means_no_end(call, end):
+    added = call(action="add", content="Alpha runs in Berlin", valid_to=end)
+    assert call(action="list", now=NOW + 100_000 * DAY)["total"] == 1
+    call(action="update", fact_id=added["id"], valid_to="2026-12-31")
+    call(action="update", fact_id=added["id"], valid_to=end)
+    (version,) = call(action="history", fact_id=added["id"])["results"]
+    assert "valid_to" not in version
+
+
 def test_update_is_all_or_nothing(call, facts):
     old = call(action="add", content="Alpha runs in Berlin")
     with pytest.raises(BadRequest, match="4,000"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_os.errors import BadRequest
@@ -277,7 +277,10 @@ def _day(moment: float) -> str:
 
 
 def _moment(arguments: Arguments, name: str, *, end: bool = False) -> float | None:
-    """An ISO date or time (UTC unless it says otherwise) as epoch seconds; as an `end`, a mere day lasts all day."""
+    """An ISO date or time (UTC unless it says otherwise) as epoch seconds; as an `end`, a mere day lasts all day.
+
+    An end in the last year there is, as databases write it (9999-12-31), means none.
+    """
     text = arguments.text(name, longest=40)
     if not text:
         return None
@@ -285,6 +288,8 @@ def _moment(arguments: Arguments, name: str, *, end: bool = False) -> float | No
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise BadRequest(f"{arguments.tool}: `{name}` is {text!r}; write a date such as 2026-11-30.") from None
+    if end and moment.year == MAXYEAR:
+        return None
     whole_day = end and len(text) <= len("2026-11-30")
     moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) + timedelta(days=whole_day)
     return moment.timestamp()
