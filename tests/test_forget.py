@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts, Statement
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.forget import Forget
-from memory_os.memory import Scope
+from memory_os.memory import Scope, State
 from memory_os.tooling import Arguments, Caller
 from sessions.conftest import LOCAL, NOW, Memory, open_memory, turn
 from sessions.host import HostDb
@@ -190,6 +194,57 @@ def test_backups_are_renewed(home: Home) -> None:
     assert home.on_disk("quillfeather") == []
     (backup,) = home.memory.settings.backups_dir.iterdir()
     assert b"canteen closes" in backup.read_bytes()
+
+
+def test_a_backup_that_is_being_made_does_not_keep_it(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
+    handle, folder = home.handle("safe"), home.memory.settings.backups_dir
+    home.store.backup(folder / "memory-20260101-000000.db")
+    (folder / "memory-20260102-000000.partial").write_bytes(b"quillfeather")
+    with ThreadPoolExecutor() as pool:
+        with home.store.backing_up:
+            forgetting = pool.submit(lambda: home.forget(id=handle))
+            with pytest.raises(TimeoutError):
+                forgetting.result(0.5)
+            home.store.backup(folder / "memory-20260103-000000.db")
+            (folder / "memory-20260103-000000.db").write_bytes(b"quillfeather")  # begun before, ended now
+        assert forgetting.result(20)["forgotten"]["backups renewed"] == 2
+    assert home.on_disk("quillfeather") == []
+
+
+def test_backups_that_can_not_be_renewed_are_told(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
+    folder = home.memory.settings.backups_dir
+    home.store.backup(folder / "memory-20260101-000000.db")
+    fresh = time.strftime("memory-%Y%m%d-%H%M%S.db", time.gmtime(NOW + 1000))
+    (folder / fresh).mkdir()
+    result = home.forget(id=home.handle("safe"))
+    assert result["status"] == "incomplete"
+    assert "still hold it" in result["notes"][0]
+
+
+def test_a_reader_that_holds_the_log_is_told(home: Home) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
+    handle = home.handle("safe")
+    with closing(sqlite3.connect(home.store.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM messages").fetchall()
+        result = home.forget(id=handle)
+    assert result["status"] == "incomplete"
+    assert "write-ahead log" in result["notes"][0]
+
+
+def test_a_document_of_which_nothing_is_left_is_not_counted(home: Home, tmp_path: Path) -> None:
+    filler = "This is an ordinary sentence. " * 25
+    file = tmp_path / "notes.md"
+    file.write_text(f"# Safe\n\nquillfeather. {filler}\n\n# Canteen\n\nmarblecake. {filler}\n")
+    home.documents.ingest(file)
+    first, second = home.index.of_source(f"document:{file}")
+    home.forget(id=first.handle)
+    assert home.documents.health().figures["passages"] == 1
+    home.forget(id=second.handle)
+    assert home.documents.health().state is State.EMPTY
+    assert home.store.value("SELECT count(*) FROM documents") == 0
 
 
 def test_no_import_brings_it_back(home: Home) -> None:

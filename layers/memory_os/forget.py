@@ -9,18 +9,17 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from memory_os.documents import Documents
-from memory_os.errors import BadRequest, FabricError
+from memory_os.errors import BadRequest, FabricError, StoreError
 from memory_os.fabric import Fabric
 from memory_os.facts import Facts
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
-from memory_os.store import Store, tombstones
+from memory_os.store import Store, sweep_partials
 from memory_os.text import index_terms, query_terms
 from memory_os.tooling import Arguments, Caller
 from memory_os.workspace import Workspace
@@ -60,6 +59,7 @@ class Gone:
     passage_ids: list[str] = field(default_factory=list)
     turns: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)  # where it still stands in files of ours
 
 
 class Forget:
@@ -181,6 +181,7 @@ class Forget:
             self._forget_messages(db, targets.messages, caller, gone)
             self._forget_facts(targets.facts, caller.now, gone)
             self._forget_traces(db, targets, caller.scope, gone)
+        self._forget_queries(caller.scope, gone)
         self._scrub(caller.now, gone)
         gone.notes += self._not_ours(gone, targets)
         return self._result(gone, caller)
@@ -223,10 +224,7 @@ class Forget:
         elif passage.layer is Layer.FABRIC:
             self._forget_entry(passage, gone)
         else:
-            rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
-            with self.store.write() as db:
-                tombstones.bury(db, SHARED_SCOPE, [passage.content_hash], now)
-            gone.counts["documents"] += self.index.replace(passage.source, rest).removed
+            gone.counts["documents"] += self.documents.forget_passage(passage, now)
             gone.notes.append(f"{passage.source.removeprefix('document:')} still holds it on disk; ingesting skips it.")
         gone.texts.append(passage.text)
         gone.passage_ids.append(passage.id)
@@ -246,7 +244,7 @@ class Forget:
         gone.passage_ids += [row["id"] for row in rows]
 
     def _forget_traces(self, db: sqlite3.Connection, targets: Targets, scope: Scope, gone: Gone) -> None:
-        """Lines of the injection ledger, and recorded tool calls that asked for what is gone."""
+        """Lines of the injection ledger; of a whole session or person, all records of its recalls and tool calls."""
         for passage_id in gone.passage_ids:
             gone.counts["ledger lines"] += db.execute(
                 "DELETE FROM recall_lines WHERE passage_id = ?", (passage_id,)
@@ -261,30 +259,46 @@ class Forget:
             gone.counts["telemetry"] += db.execute(
                 "DELETE FROM tool_calls WHERE session_id = ? AND scope = ?", values
             ).rowcount
-        rows = db.execute("SELECT id, turn_id, query FROM tool_calls WHERE scope = ?", (scope.key,)).fetchall()
+
+    def _forget_queries(self, scope: Scope, gone: Gone) -> None:
+        """Recorded tool calls of the turns that went, or whose query has the words. Compared outside a transaction."""
         said = [_words(text) for text in gone.texts]
-        for row in rows:
+        about = []
+        for row in self.store.rows("SELECT id, turn_id, query FROM tool_calls WHERE scope = ?", (scope.key,)):
             asked = query_terms(row["query"])
-            about = any(_share(asked, words) >= COVERAGE for words in said)
-            if row["turn_id"] in gone.turns or about:
-                gone.counts["telemetry"] += db.execute("DELETE FROM tool_calls WHERE id = ?", (row["id"],)).rowcount
+            if row["turn_id"] in gone.turns or any(_share(asked, words) >= COVERAGE for words in said):
+                about.append((row["id"],))
+        with self.store.write() as db:
+            db.executemany("DELETE FROM tool_calls WHERE id = ?", about)
+        gone.counts["telemetry"] += len(about)
 
     def _scrub(self, now: float, gone: Gone) -> None:
         """Deleted words leave the full-text segments, the write-ahead log, and the backups."""
         with self.store.write() as db:
             db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
             db.execute("PRAGMA secure_delete = OFF")
-        with closing(sqlite3.connect(self.store.path)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if not self.store.checkpoint():
+            gone.unfinished.append("A reader holds the write-ahead log: what was forgotten is in it until the next checkpoint.")
+        gone.counts["backups renewed"] = self._renew_backups(now, gone)
+
+    def _renew_backups(self, now: float, gone: Gone) -> int:
+        """A fresh backup in place of the old ones. Waits for one that is being made: that one goes as well."""
         folder = self.store.path.parent / "backups"
-        old = sorted(folder.glob("memory-*.db"))
-        if old:
+        with self.store.backing_up:
+            sweep_partials(folder)
+            old = sorted(folder.glob("memory-*.db"))
+            if not old:
+                return 0
             fresh = folder / f"memory-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}.db"
-            self.store.backup(fresh)
+            try:
+                self.store.backup(fresh)
+            except (StoreError, sqlite3.Error, OSError) as error:
+                gone.unfinished.append(f"{len(old)} backups in {folder} still hold it; a fresh one failed: {error}")
+                return 0
             for path in old:
                 if path != fresh:
                     path.unlink()
-            gone.counts["backups renewed"] = len(old)
+            return len(old)
 
     # -- proof -----------------------------------------------------------------------------------------------------
 
@@ -312,7 +326,7 @@ class Forget:
                     similar[passage.handle] = passage
         found = len(left) + self._rows_left(searched, caller.scope)
         result: dict[str, Any] = {
-            "status": "forgotten" if not found else "incomplete",
+            "status": "incomplete" if found or gone.unfinished else "forgotten",
             "forgotten": {name: count for name, count in gone.counts.items() if count},
             "proof": {"searched_again": len(searched), "found": found},
         }
@@ -320,8 +334,9 @@ class Forget:
             listed = [_listed(passage) for passage in similar.values()]
             result["similar"] = listed[:5]
             result["next"] = "These say nearly the same: call again with their ids to forget them too."
-        if gone.notes:
-            result["notes"] = list(dict.fromkeys(gone.notes))
+        notes = [*gone.unfinished, *gone.notes]
+        if notes:
+            result["notes"] = list(dict.fromkeys(notes))
         return result
 
     def _rows_left(self, texts: Sequence[str], scope: Scope) -> int:

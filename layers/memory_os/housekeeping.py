@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_os.errors import MemoryOSError
+from memory_os.store import sweep_partials
 
 if TYPE_CHECKING:
     from memory_os.engine import Engine
@@ -78,7 +79,12 @@ class Housekeeping:
 
     def _backup(self, now: float) -> str:
         """A verified copy of memory.db a day, the newest three kept. `memory-os doctor --restore` puts one back."""
-        folder = self._engine.settings.backups_dir
+        folder, store = self._engine.settings.backups_dir, self._engine.store
+        with store.backing_up:
+            sweep_partials(folder)
+            return self._backup_into(folder, now)
+
+    def _backup_into(self, folder: Path, now: float) -> str:
         newest = max((path.stat().st_mtime for path in backups(folder)), default=0.0)
         if 0 <= now - newest < _DAY_S:
             return "today's is there"

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -214,4 +215,26 @@ def test_an_unsound_database_is_not_backed_up_over_a_good_copy(store: Store, pat
     with pytest.raises((StoreError, sqlite3.DatabaseError)):
         damaged.backup(target)
     damaged.close()
-    assert not target.exists()
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_backup_that_fails_leaves_nothing_readable(store: Store, path: Path) -> None:
+    store.set_meta("key", "private")
+    target = path.parent / "backups" / "memory-1.db"
+    target.mkdir(parents=True)  # a folder in its place: the copy is made, and can't be put there
+    (target.parent / "memory-0.partial").write_bytes(b"an earlier try that was killed")
+    for _ in range(3):
+        with pytest.raises(OSError):
+            store.backup(target)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_the_log_is_emptied_unless_a_reader_holds_it(store: Store, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM meta").fetchall()
+        store.set_meta("key", "kept")
+        assert not store.checkpoint()
+        reader.execute("COMMIT")
+        assert store.checkpoint()
+    assert path.with_name(f"{path.name}-wal").stat().st_size == 0

@@ -223,6 +223,20 @@ class Documents:
             db.execute("DELETE FROM documents WHERE path = ?", (source.removeprefix(SOURCE_PREFIX),))
         return removed
 
+    def forget_passage(self, passage: Passage, now: float) -> int:
+        """Take out one passage and its repeats in the same file, so that no later ingest takes them in again.
+
+        A file of which nothing is left is no longer known. Returns how many passages went.
+        """
+        with self.store.write() as db:
+            rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
+            tombstones.bury(db, SHARED_SCOPE, [passage.content_hash], now)
+            removed = self.index.replace(passage.source, rest).removed
+            path = passage.source.removeprefix(SOURCE_PREFIX)
+            db.execute("UPDATE documents SET chunks = ? WHERE path = ?", (len(rest), path))
+            db.execute("DELETE FROM documents WHERE path = ? AND chunks = 0", (path,))
+        return removed
+
     def missing(self) -> list[str]:
         """Sources of ingested files that are no longer where they were. (A drive not mounted looks the same.)"""
         rows = self.store.rows("SELECT path FROM documents ORDER BY path")

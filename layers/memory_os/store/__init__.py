@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from memory_os import constants
 from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
 from memory_os.store.schema import SCHEMA_VERSION, base
 
-__all__ = ["Row", "Store", "open_store"]
+__all__ = ["Row", "Store", "open_store", "sweep_partials"]
 
 Row = sqlite3.Row
 
 # A writer holds the database for milliseconds; a reader that waits longer than this has met a fault.
 BUSY_TIMEOUT_S = 5.0
+# A reader's statement takes milliseconds; the log is emptied between two of them.
+_CHECKPOINT_TRIES = 4
+_CHECKPOINT_WAIT_S = 0.25
+_PARTIAL = ".partial"
 
 
 class Store:
@@ -33,6 +37,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
+        # Held while a backup is made, and while forgetting renews them: none that runs keeps what is being forgotten.
+        self.backing_up = threading.RLock()
         self._depth = 0
         self._readers: list[sqlite3.Connection] = []
         self._local = threading.local()
@@ -114,19 +120,33 @@ class Store:
     def backup(self, target: Path) -> None:
         """An online copy, verified; complete or absent. Raises StoreError when the copy isn't sound."""
         target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
-        partial = target.with_suffix(".partial")
-        partial.unlink(missing_ok=True)
-        partial.touch(constants.FILE_MODE)
-        copy = sqlite3.connect(partial)
-        try:
+        with self.backing_up:
+            sweep_partials(target.parent)
+            partial = target.with_suffix(_PARTIAL)
+            try:
+                partial.touch(constants.FILE_MODE)
+                self._copy_to(partial)
+                partial.replace(target)
+            finally:
+                # A copy that failed holds everything that is private, in a file nobody would look for.
+                sweep_partials(target.parent)
+
+    def _copy_to(self, partial: Path) -> None:
+        with closing(sqlite3.connect(partial)) as copy:
             self._reader().backup(copy)
             (finding,) = copy.execute("PRAGMA quick_check(1)").fetchone()
-        finally:
-            copy.close()
         if finding != "ok":
-            partial.unlink()
             raise StoreError(f"A copy of {self.path} is not sound: {finding}.", cure="Run `memory-os doctor`.")
-        partial.replace(target)
+
+    def checkpoint(self) -> bool:
+        """Bring the write-ahead log into the file and empty it. False: a reader held on to it for too long."""
+        for _ in range(_CHECKPOINT_TRIES):
+            with closing(sqlite3.connect(self.path, timeout=_CHECKPOINT_WAIT_S)) as connection:
+                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy:
+                return True
+            time.sleep(_CHECKPOINT_WAIT_S)
+        return False
 
     def close(self) -> None:
         with self._lock:
@@ -148,6 +168,12 @@ class Store:
             with self._lock:
                 self._readers.append(connection)
         return connection
+
+
+def sweep_partials(folder: Path) -> None:
+    """Delete what backups that failed or were killed left in a folder. The caller holds `Store.backing_up`."""
+    for path in folder.glob(f"*{_PARTIAL}*"):
+        path.unlink(missing_ok=True)
 
 
 def open_store(path: Path, migrations: Iterable[Migrations] = ()) -> Store:
