@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -245,6 +246,54 @@ def test_a_document_of_which_nothing_is_left_is_not_counted(home: Home, tmp_path
     home.forget(id=second.handle)
     assert home.documents.health().state is State.EMPTY
     assert home.store.value("SELECT count(*) FROM documents") == 0
+
+
+@pytest.fixture
+def record(home: Home) -> Any:
+    """Puts a record into the spool, or among the rejected ones."""
+
+    def put(folder: str = "rejected", raw: bytes = b"", **more: Any) -> Path:
+        spool = home.memory.settings.spool_dir / folder
+        spool.mkdir(parents=True, exist_ok=True)
+        path = spool / f"{len(list(spool.iterdir())):020}-abcdef01.json"
+        values = {"v": 1, "type": "turn", "session_id": "s1", "user": "local", "profile": "default", **more}
+        path.write_bytes(raw or json.dumps(values).encode())
+        return path
+
+    return put
+
+
+def test_records_in_the_spool_go_with_their_text(home: Home, record: Any) -> None:
+    said = "Сейф открывается словом ласточка."
+    home.memory.sessions.add_turn(turn(1, said, ""))
+    gone = [
+        record(user_message=said),
+        record(".", session_id="s9", assistant_response=[{"type": "text", "text": said}]),
+        record(raw=json.dumps({"user_message": said}).encode()[:-1]),
+        record(raw=said.encode() + b"\xff"),
+    ]
+    kept = [record(user_message=said, user="telegram:2"), record(user_message="Столовая закрывается в два."), record(raw=b"{")]
+    assert home.forget(id=home.handle("ласточка"))["forgotten"]["spool records"] == 4
+    assert [path.exists() for path in (*gone, *kept)] == [False] * 4 + [True] * 3
+
+
+def test_a_forgotten_yes_takes_no_record_that_says_more(home: Home, record: Any) -> None:
+    home.remember("staging")
+    same, more = record(content="staging "), record(content="The staging gateway listens on 8443.")
+    home.forget(query="staging", confirm=True)
+    assert [path.exists() for path in (same, more)] == [False, True]
+
+
+def test_records_in_the_spool_go_with_their_session_and_their_owner(home: Home, record: Any) -> None:
+    home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "", session="s1"))
+    of_session, other = record(user_message="anything"), record(session_id="s2")
+    torn, theirs = record(raw=b'{"session_id": "s1", '), record(user="telegram:2")
+    home.forget(session="s1", confirm=True)
+    assert [path.exists() for path in (of_session, torn, other, theirs)] == [False, False, True, True]
+    home.memory.sessions.add_turn(turn(2, "The canteen closes at two.", ""))
+    unreadable = record(raw=b"{")
+    home.forget(all_mine=True, confirm=True)
+    assert [path.exists() for path in (other, unreadable, theirs)] == [False, False, True]
 
 
 def test_no_import_brings_it_back(home: Home) -> None:

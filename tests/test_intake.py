@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -111,8 +112,8 @@ def test_a_folder_of_that_name_does_not_block_the_rest(spool: Spool) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        BadRequest("no"), ValueError("no"), TypeError("no"), KeyError("no"), AttributeError("no"), IndexError("no"),
-        OverflowError("no"), RecursionError("no"), sqlite3.IntegrityError("no"), sqlite3.DataError("no"),
+        BadRequest("no"), UnicodeDecodeError("utf-8", b"", 0, 0, "no"), OverflowError("no"), RecursionError("no"),
+        sqlite3.DataError("no"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_the_record_sets_it_aside(spool: Spool, error: Exception) -> None:
@@ -124,6 +125,50 @@ def test_what_is_wrong_with_the_record_sets_it_aside(spool: Spool, error: Except
     assert intake.drain() == 0
     assert spool.rejected() == [path.name]
     assert f"{type(error).__name__}: " in spool.counted()[1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no"), TypeError("no"), KeyError("no"), AttributeError("no"), IndexError("no"), sqlite3.IntegrityError("no")],
+)
+def test_a_fault_of_our_own_leaves_the_record_and_blocks_none(
+    spool: Spool, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_os.intake._RETRY_S", 0.2)
+    tries: list[float] = []
+
+    def take(record: Any) -> None:
+        if record["n"] == 1:
+            tries.append(time.monotonic())
+            if len(tries) < 3:
+                raise error
+        spool.taken.append(record["n"])
+
+    intake = Intake(spool.folder, spool.store, take)
+    path = spool.put(1)
+    spool.put(2)
+    assert intake.drain() == 1
+    assert (intake.drain(), intake.waiting(), intake.rejected()) == (0, [path], 0)
+    while intake.waiting():
+        intake.drain()
+        time.sleep(0.01)
+    assert spool.taken == [2, 1]
+    assert tries[1] - tries[0] >= 0.2
+    assert tries[2] - tries[1] >= 0.4
+    row = spool.store.row("SELECT value, last_reason FROM counters WHERE name = 'spool_faults'")
+    assert row is not None
+    assert (row["value"], row["last_reason"]) == (2, f"{path.name}: {type(error).__name__}: {error}")
+
+
+def test_rejected_records_leave_after_a_month(spool: Spool) -> None:
+    for number in (1, 2):
+        spool.put(number, raw=b"{")
+    spool.intake.drain()
+    old, young = sorted((spool.folder / "rejected").iterdir())
+    now = time.time()
+    os.utime(old, (now - 31 * 86_400,) * 2)
+    assert spool.intake.expire(now) == 1
+    assert list((spool.folder / "rejected").iterdir()) == [young]
 
 
 @pytest.mark.parametrize(

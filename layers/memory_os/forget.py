@@ -19,6 +19,7 @@ from memory_os.facts import Facts
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
+from memory_os.spool_traces import Forgotten, remove_traces
 from memory_os.store import Store, sweep_partials
 from memory_os.text import index_terms, query_terms
 from memory_os.tooling import Arguments, Caller
@@ -182,6 +183,7 @@ class Forget:
             self._forget_facts(targets.facts, caller.now, gone)
             self._forget_traces(db, targets, caller.scope, gone)
         self._forget_queries(caller.scope, gone)
+        self._forget_records(targets, caller.scope, gone)
         self._scrub(caller.now, gone)
         gone.notes += self._not_ours(gone, targets)
         return self._result(gone, caller)
@@ -271,6 +273,12 @@ class Forget:
         with self.store.write() as db:
             db.executemany("DELETE FROM tool_calls WHERE id = ?", about)
         gone.counts["telemetry"] += len(about)
+
+    def _forget_records(self, targets: Targets, scope: Scope, gone: Gone) -> None:
+        """Captured records that were rejected, or wait for a retry."""
+        settings = self.sessions.settings
+        forgotten = Forgotten(scope, list(dict.fromkeys(gone.texts)), targets.session_id, targets.everything)
+        gone.counts["spool records"] = remove_traces(settings.spool_dir, forgotten, settings.values.scopes.aliases)
 
     def _scrub(self, now: float, gone: Gone) -> None:
         """Deleted words leave the full-text segments, the write-ahead log, and the backups."""

@@ -47,6 +47,7 @@ class Housekeeping:
             Duty("tiers", 6 * 3600.0, engine.fabric.tier),
             Duty("ledger", _DAY_S, engine.recaller.ledger.rotate),
             Duty("backup", _DAY_S, self._backup),
+            Duty("rejected", _DAY_S, engine.intake.expire),
         )
 
     def run(self, now: float) -> dict[str, Any]:

@@ -11,27 +11,36 @@ from pathlib import Path
 from typing import Any
 
 from memory_os import constants
-from memory_os.errors import BadRequest
+from memory_os.errors import BadRequest, StoreError
 from memory_os.store import Store
 
 _SUFFIX = ".json"
 # A record holds one turn of at most two messages of a megabyte each.
 _RECORD_MAX_BYTES = 16 * 1024 * 1024
-# What says that the record is wrong, however often it is tried. Anything else says that the database or the disk is.
-_REFUSED = (
-    BadRequest, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
-    sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
-)  # fmt: skip
+# What says that the record is wrong, however often it is tried.
+_REFUSED = (BadRequest, UnicodeError, OverflowError, RecursionError, sqlite3.DataError)
+# What says that the database or the disk is: the next record would fare no better. The rest are faults of our own code
+# (IntegrityError too): a later version may take the record, and those behind it need not wait for that.
+_UNAVAILABLE = (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.InternalError, OSError, StoreError, MemoryError)
+_RETRY_S, _RETRY_MAX_S = 30.0, 3600.0
+# Rejected records are kept so long for whoever looks into them; they hold private text.
+REJECTED_KEPT_S = 30 * 86_400.0
 
 
 class Intake:
-    """`take` gets each record once; a record it refuses, or that can't be read, is kept aside in `spool/rejected`."""
+    """`take` gets each record once.
+
+    A record it refuses, or that can't be read, is kept aside in `spool/rejected`. One on which our own code fails stays
+    where it is, is passed over, and is tried again after 30 s, 1 min, 2 min … 1 h, and at the next start.
+    """
 
     def __init__(self, folder: Path, store: Store, take: Callable[[dict[str, Any]], object]) -> None:
         self._folder = folder
         self._store = store
         self._take = take
         self._draining = threading.Lock()
+        # By name: how often a record failed, and when it is due again on the monotonic clock.
+        self._deferred: dict[str, tuple[int, float]] = {}
         # Set when the service ends: what is still in the spool is taken at the next start.
         self.halted = threading.Event()
 
@@ -42,22 +51,33 @@ class Intake:
     def rejected(self) -> int:
         return len(_records(self._folder / "rejected"))
 
+    def expire(self, now: float) -> int:
+        """Delete rejected records a month old. Returns how many."""
+        old = [path for path in _records(self._folder / "rejected") if path.stat().st_mtime < now - REJECTED_KEPT_S]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
+
     def drain(self, wait_s: float = -1, within_s: float | None = None) -> int:
         """Take the records there are, or those that `within_s` allows. Returns how many.
 
-        0 at once when another thread is at it for longer than `wait_s`. sqlite3.Error, OSError and StoreError (disk full,
-        database gone) are raised with the record still in its place.
+        0 at once when another thread is at it for longer than `wait_s`. What says that the database or the disk can't be
+        used (sqlite3.OperationalError, OSError, StoreError …) is raised with the record still in its place.
         """
         if not self._draining.acquire(timeout=wait_s):
             return 0
         try:
             taken, started = 0, time.monotonic()
-            for path in self.waiting():
+            waiting = self.waiting()
+            names = {path.name for path in waiting}
+            self._deferred = {name: due for name, due in self._deferred.items() if name in names}
+            for path in waiting:
                 if self.halted.is_set():
                     break
                 if within_s is not None and time.monotonic() - started > within_s:
                     break
-                taken += self._take_file(path)
+                if self._deferred.get(path.name, (0, 0.0))[1] <= time.monotonic():
+                    taken += self._take_file(path)
             return taken
         finally:
             self._draining.release()
@@ -73,8 +93,19 @@ class Intake:
             self._take(record)
         except _REFUSED as error:
             return self._reject(path, error)
+        except _UNAVAILABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 - counted, and tried again; the records behind it must not wait
+            return self._defer(path, error)
         path.unlink(missing_ok=True)
         return 1
+
+    def _defer(self, path: Path, error: Exception) -> int:
+        failures = self._deferred.get(path.name, (0, 0.0))[0] + 1
+        wait_s = min(_RETRY_S * 2.0 ** min(failures - 1, 20), _RETRY_MAX_S)
+        self._deferred[path.name] = (failures, time.monotonic() + wait_s)
+        self._store.count("spool_faults", reason=f"{path.name}: {type(error).__name__}: {error}")
+        return 0
 
     def _reject(self, path: Path, error: Exception) -> int:
         aside = path.parent / "rejected"
