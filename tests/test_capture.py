@@ -105,6 +105,16 @@ def test_a_session_switched_off_is_not_kept_until_it_is_on(home: Home) -> None:
     assert home.said("Open plan for the garden.", at=later).outcome == "stored"
 
 
+def test_a_chat_switched_off_by_the_hosts_key_is_not_kept(home: Home) -> None:
+    home.capture.set_session("agent:main:telegram:42", off=True)
+    later = 4_000_000_000.0
+    off = {"at": later, "session_key": "agent:main:telegram:42"}
+    assert home.said("Secret plan.", **off).reason == "memory is off in this session"
+    assert home.wrote("add", "A secret.", **off).reason == "memory is off in this session"
+    assert home.said("Another chat's plan.", at=later, session_key="agent:main:telegram:43").outcome == "stored"
+    assert home.held() == []
+
+
 def test_capture_off_keeps_nothing(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "home", "capture: {enabled: false}")
     assert Home(memory).said("The canteen closes at two.").outcome == "skipped"

@@ -96,6 +96,12 @@ def test_a_long_question_is_stored_cut(library: Library, watch: Watch) -> None:
     assert len(library.store.value("SELECT query FROM tool_calls")) == 300
 
 
+@pytest.mark.parametrize("before", ["", "x " * 145])
+def test_a_secret_in_a_question_is_not_stored(library: Library, watch: Watch, before: str) -> None:
+    watch.observe(call(query=f"{before}sk-proj-9aB8cD7eF6gH5iJ4kL3m"), SCOPE)
+    assert "9aB8" not in library.store.value("SELECT query FROM tool_calls")
+
+
 def test_only_what_was_shown_counts(library: Library, watch: Watch) -> None:
     with library.store.write() as db:
         db.execute("UPDATE recall_lines SET shown = 0")

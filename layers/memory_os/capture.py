@@ -77,7 +77,7 @@ class Capture:
 
     def _turn(self, record: Mapping[str, Any]) -> Captured:
         turn = _turn_of(record, self.settings.profile)
-        refused = self._refused(turn.platform, turn.session_id, turn.at)
+        refused = self._refused(turn.platform, turn.session_id, turn.at, _string(record, "session_key"))
         if refused:
             return Captured("skipped", refused)
         if not turn.user_text.strip() and not turn.assistant_text.strip():
@@ -86,13 +86,13 @@ class Capture:
             return Captured("skipped", "asked not to be remembered")
         return Captured("stored") if self.sessions.add_turn(turn) else Captured("known")
 
-    def _refused(self, platform: str, session_id: str, at: float) -> str:
+    def _refused(self, platform: str, session_id: str, at: float, session_key: str) -> str:
         """Why nothing of this session is kept, or ""."""
         if not self.settings.values.capture.enabled:
             return "capture.enabled is false"
         if is_background(platform, session_id):
             return "not a person's turn"
-        return "memory is off in this session" if self.sessions.off.is_off(session_id, at) else ""
+        return "memory is off in this session" if self.sessions.off.is_off(session_id, at, key=session_key) else ""
 
     # -- the host's memory tool ------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Capture:
             raise BadRequest(f"A memory write with action {action[:40]!r} on {target[:40]!r}.")
         at = _time(record)
         session_id = _string(record, "session_id")
-        refused = self._refused(_string(record, "platform"), session_id, at)
+        refused = self._refused(_string(record, "platform"), session_id, at, _string(record, "session_key"))
         if refused:
             return Captured("skipped", refused)
         content = strip_fence(_string(record, "content")).strip()

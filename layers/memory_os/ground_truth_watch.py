@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from memory_os.redact import redact
 from memory_os.store import Store
 from memory_os.text import plain_text, query_terms
 
@@ -18,11 +19,12 @@ from memory_os.text import plain_text, query_terms
 RETRIEVAL_TOOLS = frozenset(
     {"session_search", "fact_store", "fabric_recall", "fabric_search", "qdrant_search", "search_files", "read_file"}
 )
-_READING_ACTIONS = frozenset({"", "search", "probe", "related", "reason", "list"})
+READING_ACTIONS = frozenset({"", "search", "probe", "related", "reason", "list"})
 # Share of the call's words that one injected line has: below it, the line is about something else.
 _REDISCOVERY_SHARE = 0.75
 _QUESTION_KEYS = ("query", "q", "pattern", "entity", "path", "content")
 _QUESTION_MAX_CHARS = 300
+_READ_MAX_CHARS = 2000
 
 
 class Watch:
@@ -35,16 +37,17 @@ class Watch:
         arguments = payload.get("arguments") or payload.get("args") or {}
         if payload.get("event") != "post_tool" or tool not in RETRIEVAL_TOOLS or not isinstance(arguments, Mapping):
             return ""
-        if tool == "fact_store" and plain_text(arguments.get("action")) not in _READING_ACTIONS:
+        if tool == "fact_store" and plain_text(arguments.get("action")) not in READING_ACTIONS:
             return ""
         question = next((plain_text(arguments[key]) for key in _QUESTION_KEYS if arguments.get(key)), "")
         turn_id = plain_text(payload.get("turn_id"))
         verdict = "rediscovery" if self._was_given(turn_id, question) else "new"
+        # Redacted before it is cut: half a secret has no shape to be known by.
+        kept = redact(question[:_READ_MAX_CHARS])[0][:_QUESTION_MAX_CHARS]
         with self._store.write() as db:
             db.execute(
                 "INSERT INTO tool_calls(at, session_id, turn_id, scope, tool, query, verdict) VALUES(?, ?, ?, ?, ?, ?, ?)",
-                (time.time(), plain_text(payload.get("session_id")), turn_id, scope, tool,
-                 question[:_QUESTION_MAX_CHARS], verdict),
+                (time.time(), plain_text(payload.get("session_id")), turn_id, scope, tool, kept, verdict),
             )  # fmt: skip
         if verdict == "rediscovery":
             self._store.count("rediscoveries", reason=tool)
