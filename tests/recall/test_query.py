@@ -30,7 +30,7 @@ def test_a_body_becomes_a_query() -> None:
         {
             "user_message": "Wo liegen die Backups?", "user": "telegram:42", "profile": "work", "turn_id": "t1",
             "session_id": "s1", "platform": "telegram", "first_turn": True, "at": 5.0, "layers": ["facts", "documents"],
-            "visible": {"hashes": ["aa", 7], "handles": ["f:abcdefgh"], "previous_user": "before"},
+            "visible": {"hashes": ["aa", 7], "handles": ["f:abcdefgh"]},
         },
         {},
     )  # fmt: skip

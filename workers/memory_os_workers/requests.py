@@ -20,7 +20,6 @@ RECALL_FIELDS: dict[str, _Types] = {
     "turn_id": str,
     "session_id": str,
     "parent_session_id": str,
-    "task_id": str,
     "platform": str,
     "user": str,
     "profile": str,

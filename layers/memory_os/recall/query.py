@@ -21,11 +21,10 @@ _TAIL_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """What already stands in the window: hashes of its messages, handles of lines injected before, the last exchange."""
+    """What already stands in the window: hashes of its messages, handles of lines injected before."""
 
     hashes: frozenset[str] = frozenset()
     handles: frozenset[str] = frozenset()
-    previous_user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,6 @@ def query_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Query:
         visible=Visible(
             hashes=frozenset(_strings(visible.get("hashes"))),
             handles=frozenset(_strings(visible.get("handles"))),
-            previous_user=plain_text(visible.get("previous_user")),
         ),
     )
 
