@@ -15,7 +15,7 @@ from .state import Identity
 _USAGE = (
     "/memory-os status · what runs and what it holds\n"
     "/memory-os recall <text> · what would be recalled for this\n"
-    "/memory-os report · how recall did lately\n"
+    "/memory-os report · the shared entries by type, agent, status, tier and age\n"
     "/memory-os explain · why the last block had its lines\n"
     "/memory-os forget <id> · delete one memory everywhere (ids stand in recalled lines)\n"
     "/memory-os off | on · no memory in this chat, or memory again"
@@ -73,16 +73,11 @@ def _asker(home: Home) -> Asker:
     session, key = turn.session_variable("HERMES_SESSION_ID"), turn.session_key()
     platform = turn.session_variable("HERMES_SESSION_PLATFORM")
     sender = turn.session_variable("HERMES_SESSION_USER_ID")
-    if not platform and not sender and not key and _in_gateway():
+    if not platform and not sender and not key and turn.in_gateway():
         return Asker(None, session, key)
     if not platform and session:
         return Asker(turn.identity_of(home, session), session, key)
     return Asker(turn.identify(home, session_id=session, platform=platform, sender_id=sender), session, key)
-
-
-def _in_gateway() -> bool:
-    """Whether this runs on a messaging gateway's loop, where an unknown sender may be anybody."""
-    return "gateway.run" in sys.modules
 
 
 def _status(home: Home) -> str:
@@ -179,7 +174,7 @@ def run_cli(args: Any) -> None:
     home, python = current_home(), paths.launch_config().python
     if not python:
         sys.exit("memory-os: launch.json is missing beside the plugin. Run `./setup.sh` of memory-os again.")
-    command = [python, "-m", "memory_os_workers.cli", *(args.arguments or ["--help"])]
+    command = launch.command_line(python, *(args.arguments or ["--help"]))
     try:
         finished = subprocess.run(command, env=launch.service_environment(home), check=False)
     except OSError as error:

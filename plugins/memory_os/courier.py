@@ -91,7 +91,7 @@ def _deliver(home: Home, path: str, body: dict[str, Any]) -> None:
     except CallFailed as failure:
         if not failure.nobody:
             shared().counts.add(f"courier:{failure.reason}")
-        elif path == "/v1/spool" or body.get("event") == "session_start":
+        elif path == "/v1/spool":
             launch.start(home)
         return
     if path == "/v1/spool":

@@ -1,39 +1,81 @@
-"""The general role: hooks, tools, the slash command, `hermes memory-os`, and the rules' prompt section."""
+"""The general role: hooks, tools, the slash command, `hermes memory-os`, and the rules' prompt section.
+
+The host registers us at each of its starts, also for `hermes --help`; what only a turn or a command needs is imported
+by the first of them.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from . import commands, hooks, paths, tools
+from . import paths, toolset
 from .state import shared
 
 _log = logging.getLogger(__name__)
 
+HOOKS = (
+    "pre_llm_call",
+    "post_llm_call",
+    "on_session_start",
+    "on_session_end",
+    "on_session_finalize",
+    "on_session_reset",
+    "pre_tool_call",
+    "post_tool_call",
+)
 _RULES = paths.PLUGIN_FOLDER / "ground_truth.md"
 
 
 def register_general(ctx: Any) -> None:
     """Register everything. May run again in one process (the host's forced rediscovery)."""
-    for name, hook in hooks.HOOKS.items():
-        ctx.register_hook(name, hook)
-    tools.register_tools(ctx)
+    for name in HOOKS:
+        ctx.register_hook(name, _hook(name))
+    toolset.register_tools(ctx)
     # `/memory` is the host's own command on both lines.
     ctx.register_command(
         paths.PLUGIN_KEY,
-        commands.slash,
+        _slash,
         description="Memory: status, recall, report, forget, off, on",
         args_hint="[status|recall <text>|report|forget <id>|off|on]",
     )
     ctx.register_cli_command(
         paths.PLUGIN_KEY,
         help="The memory-os command: status, doctor, ingest, recall, forget, …",
-        setup_fn=commands.add_arguments,
-        handler_fn=commands.run_cli,
+        setup_fn=_add_arguments,
+        handler_fn=_run_cli,
         description="Passes everything on to the `memory-os` command of the service's own environment.",
     )
     _register_rules(ctx)
     _announce_role(ctx)
+
+
+def _hook(name: str) -> Any:
+    def call(**arguments: Any) -> Any:
+        from . import hooks
+
+        return hooks.HOOKS[name](**arguments)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+async def _slash(raw_args: Any = "") -> str:
+    from . import commands
+
+    return await commands.slash(raw_args)
+
+
+def _add_arguments(parser: Any) -> None:
+    from . import commands
+
+    commands.add_arguments(parser)
+
+
+def _run_cli(args: Any) -> None:
+    from . import commands
+
+    commands.run_cli(args)
 
 
 def _register_rules(ctx: Any) -> None:

@@ -1,7 +1,7 @@
 """The eight hooks. Each is synchronous, takes any keyword, returns in its budget and never raises.
 
 What one does beyond reading its arguments is: pre_llm_call asks for memory under a deadline, post_llm_call and the
-mirror of the `memory` tool write one spool file, all others queue a line for the courier.
+mirror of the `memory` tool write one spool file, a session's start and a finished search queue a line for the courier.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import courier, mirror, offswitch, recall, spool, turn, window
+from . import courier, mirror, recall, spool, turn, window
 from .paths import Home, current_home
 from .state import Identity, shared
 
@@ -24,7 +24,7 @@ _QUESTION_MAX_BYTES = 1_000_000
 _ARGUMENTS_MAX_CHARS = 2000
 
 # Calls that look for something: compared by the service with what the turn had been given.
-_RETRIEVAL_TOOLS = frozenset(
+RETRIEVAL_TOOLS = frozenset(
     {"session_search", "fabric_recall", "fabric_search", "qdrant_search", "search_files", "read_file", "fact_store"}
 )
 _FACT_READS = frozenset({"search", "probe", "related", "reason", "list"})
@@ -66,24 +66,10 @@ def pre_llm_call(
     )
     _remember(home, _text(session_id), identity)
     text = turn.user_text(user_message)
-    if not identity.kept or not text or offswitch.is_off(home, _text(session_id), turn.session_key()):
+    if not identity.kept or not text or turn.is_off(home, identity, _text(session_id)):
         return None
-    payload = {
-        "v": 1,
-        "turn_id": _text(turn_id),
-        "session_id": _text(session_id),
-        "parent_session_id": identity.parent_session_id,
-        "task_id": _text(more.get("task_id")),
-        "platform": identity.platform,
-        "user": identity.user,
-        "profile": identity.profile,
-        "project": identity.project,
-        "user_message": _cut(text),
-        "first_turn": bool(more.get("is_first_turn")),
-        "visible": window.visible(conversation_history, user_message).as_json(),
-        "at": time.time(),
-    }
-    context = recalled(home, payload)
+    visible = window.visible(conversation_history, user_message)
+    context = recalled(home, question(identity, text, visible, first_turn=bool(more.get("is_first_turn"))))
     return {"context": context} if context else None
 
 
@@ -94,13 +80,11 @@ def post_llm_call(
     """Put the turn on disk, once, and tell the service without waiting."""
     home = current_home()
     session, this_turn = _text(session_id), _text(turn_id)
-    identity = shared().turns.get((str(home.hermes), this_turn))
-    if identity is None:
-        identity = turn.identify(home, session_id=session, platform=_text(more.get("platform")), turn_id=this_turn)
+    identity = turn.identity_of(home, session, turn_id=this_turn, platform=_text(more.get("platform")))
     text = turn.user_text(user_message)
     if not identity.kept or turn.unattended(session, identity.platform) or not text:
         return
-    if offswitch.is_off(home, session, turn.session_key()):
+    if turn.is_off(home, identity, session):
         return
     if this_turn and not shared().captured.add((str(home.hermes), this_turn), True):
         return
@@ -111,7 +95,8 @@ def post_llm_call(
 @guarded
 def on_session_start(session_id: Any = "", **more: Any) -> None:
     """Wake the service while the host still builds its prompt."""
-    _announce("session_start", session_id, more)
+    if not turn.unattended(_text(session_id), _text(more.get("platform"))):
+        courier.nudge(current_home())
 
 
 @guarded
@@ -122,36 +107,32 @@ def on_session_end(session_id: Any = "", turn_id: Any = "", **more: Any) -> None
 
 
 @guarded
-def on_session_finalize(session_id: Any = "", **more: Any) -> None:
-    """The session is over. May run on the gateway's event loop, may repeat, may never come: queue and return."""
-    _announce("session_finalize", session_id, more)
+def on_session_finalize(**more: Any) -> None:
+    """Nothing: every turn is on disk already, and this may repeat or never come."""
 
 
 @guarded
-def on_session_reset(session_id: Any = "", **more: Any) -> None:
-    """A new session began in the same chat. May run on the gateway's event loop: queue and return."""
-    _announce("session_reset", session_id, more)
+def on_session_reset(**more: Any) -> None:
+    """A new session began for whoever had the old one. May run on the gateway's event loop: nothing that waits."""
+    turn.follow(current_home(), _text(more.get("old_session_id")), _text(more.get("new_session_id")), same_chat=False)
 
 
 @guarded
-def pre_tool_call(tool_name: Any = "", args: Any = None, **more: Any) -> None:
-    """Tell the service about a search, so that it can see what was looked for although it stood in the prompt."""
-    if is_retrieval(_text(tool_name), args):
-        _observe_tool("pre_tool", _text(tool_name), args, more)
+def pre_tool_call(**more: Any) -> None:
+    """Nothing, at once: a call is neither blocked nor changed, and the service is told when it has ended."""
 
 
 @guarded
 def post_tool_call(tool_name: Any = "", args: Any = None, result: Any = None, **more: Any) -> None:
-    """Mirror what the host's `memory` tool wrote; tell the service how a search ended."""
+    """Mirror what the host's `memory` tool wrote; tell the service of a search, which may have stood in the prompt."""
     name = _text(tool_name)
     if name == "memory" and more.get("status", "ok") == "ok":
         home, session = current_home(), _text(more.get("session_id"))
         found = mirror.writes(args, result)
         if found:
-            mirror_memory(home, session, turn.identity_of(home, session), found)
+            mirror_memory(home, session, turn.identity_of(home, session, turn_id=_text(more.get("turn_id"))), found)
     elif is_retrieval(name, args):
-        size = len(result) if isinstance(result, str) else 0
-        _observe_tool("post_tool", name, args, more, status=_text(more.get("status")), result_chars=size)
+        _observe_tool(name, args, more)
 
 
 HOOKS: dict[str, _Hook] = {
@@ -170,6 +151,24 @@ HOOKS: dict[str, _Hook] = {
 
 
 # -- shared with the façade ----------------------------------------------------------------------------------------
+
+
+def question(identity: Identity, text: str, visible: window.Window, *, first_turn: bool) -> dict[str, Any]:
+    """The body of a recall request for the turn of `identity`."""
+    return {
+        "v": 1,
+        "turn_id": identity.turn_id,
+        "session_id": identity.session_id,
+        "parent_session_id": identity.parent_session_id,
+        "platform": identity.platform,
+        "user": identity.user,
+        "profile": identity.profile,
+        "project": identity.project,
+        "user_message": _cut(text),
+        "first_turn": first_turn,
+        "visible": visible.as_json(),
+        "at": time.time(),
+    }
 
 
 def recalled(home: Home, payload: dict[str, Any]) -> str:
@@ -193,6 +192,7 @@ def capture_turn(
             "type": "turn",
             "turn_id": turn_id,
             "session_id": session_id,
+            "session_key": identity.key,
             "parent_session_id": identity.parent_session_id,
             "platform": identity.platform,
             "user": identity.user,
@@ -207,7 +207,7 @@ def capture_turn(
 
 def mirror_memory(home: Home, session_id: str, identity: Identity, writes: list[mirror.Write]) -> None:
     """Spool what the `memory` tool wrote in a session that may be captured."""
-    if not identity.kept or turn.unattended(session_id, identity.platform):
+    if not identity.kept or turn.unattended(session_id, identity.platform) or turn.is_off(home, identity, session_id):
         return
     for write in writes:
         write_record(
@@ -215,6 +215,7 @@ def mirror_memory(home: Home, session_id: str, identity: Identity, writes: list[
             {
                 "type": "memory_write",
                 "session_id": session_id,
+                "session_key": identity.key,
                 "platform": identity.platform,
                 "user": identity.user,
                 "profile": identity.profile,
@@ -253,7 +254,7 @@ def record_missed(home: Home, what: str, reason: str, seconds: float) -> None:
 def is_retrieval(tool: str, arguments: Any) -> bool:
     """Whether a tool call looks for something."""
     if tool != "fact_store":
-        return tool in _RETRIEVAL_TOOLS
+        return tool in RETRIEVAL_TOOLS
     return isinstance(arguments, dict) and arguments.get("action") in _FACT_READS
 
 
@@ -266,30 +267,21 @@ def _remember(home: Home, session_id: str, identity: Identity) -> None:
         state.turns.put((str(home.hermes), identity.turn_id), identity)
 
 
-def _announce(event: str, session_id: Any, more: dict[str, Any]) -> None:
-    session, platform = _text(session_id), _text(more.get("platform"))
-    if turn.unattended(session, platform):
-        return
-    fields = {name: _text(more[name]) for name in ("reason", "old_session_id", "new_session_id") if name in more}
-    courier.observe(current_home(), event, session_id=session, platform=platform, **fields)
-
-
-def _observe_tool(event: str, tool: str, arguments: Any, more: dict[str, Any], **fields: Any) -> None:
-    home, session = current_home(), _text(more.get("session_id"))
-    identity = turn.identity_of(home, session)
-    if not identity.kept or turn.unattended(session, identity.platform):
+def _observe_tool(tool: str, arguments: Any, more: dict[str, Any]) -> None:
+    home, session, this_turn = current_home(), _text(more.get("session_id")), _text(more.get("turn_id"))
+    identity = turn.identity_of(home, session, turn_id=this_turn)
+    if not identity.kept or turn.unattended(session, identity.platform) or turn.is_off(home, identity, session):
         return
     given = {str(key): str(value)[:_ARGUMENTS_MAX_CHARS] for key, value in _pairs(arguments)}
     courier.observe(
         home,
-        event,
+        "post_tool",
         tool=tool,
         arguments=given,
         session_id=session,
-        turn_id=_text(more.get("turn_id")),
+        turn_id=this_turn,
         user=identity.user,
         profile=identity.profile,
-        **fields,
     )
 
 

@@ -29,6 +29,11 @@ RETRY_SECONDS = 30.0
 # As long as this after its start a service may still be loading, so a first turn waits for it.
 YOUNG_SECONDS = 5.0
 _STDERR_KEPT = 64 * 1024
+# The service's exit code for "another one runs": two processes started it at once, and one of them runs.
+_EXIT_RUNNING = 3
+# As the service's own client starts it: no plugin of pydantic is looked for in the metadata of every distribution, and
+# glibc keeps no heap of its own for each thread, 100 MB for nothing.
+_SERVING = {"PYDANTIC_DISABLE_PLUGINS": "__all__", "MALLOC_ARENA_MAX": "2"}
 
 
 def start(home: Home) -> bool:
@@ -93,14 +98,14 @@ def _spawn(home: Home, python: str) -> None:
     import subprocess  # registering must stay cheap
 
     errors = home.logs / "start.log"
-    command = [python, "-m", "memory_os_workers.cli", "serve"]
+    command = command_line(python, "serve")
     try:
         with errors.open("wb") as stream:
             errors.chmod(0o600)
             process = subprocess.Popen(
                 command,
                 cwd=home.root,
-                env=service_environment(home),
+                env=service_environment(home) | _SERVING,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stream,
@@ -111,6 +116,11 @@ def _spawn(home: Home, python: str) -> None:
         return
     # Reaped, or it would stay a zombie in a gateway that lives for weeks.
     threading.Thread(target=_reap, args=(home, process), name="memory-os-service", daemon=True).start()
+
+
+def command_line(python: str, *arguments: str) -> list[str]:
+    """The service's command line. -P: with -m Python would import from the current folder first, which may be anybody's."""
+    return [python, "-P", "-m", "memory_os_workers.cli", *arguments]
 
 
 def service_environment(home: Home) -> dict[str, str]:
@@ -125,7 +135,7 @@ def _reap(home: Home, process: subprocess.Popen[bytes]) -> None:
     started = time.time()
     code = process.wait()
     with suppress(OSError):
-        if code != 0 and time.time() - started < RETRY_SECONDS and not failed_since(home, started - 1.0):
+        if code not in (0, _EXIT_RUNNING) and time.time() - started < RETRY_SECONDS and not failed_since(home, started - 1.0):
             lines = (home.logs / "start.log").read_bytes()[-_STDERR_KEPT:].decode("utf-8", "replace").split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), f"it ended with code {code}")
             _record_failure(home, f"The service ended at once: {last}", f"See {home.logs / 'start.log'}.")

@@ -15,9 +15,15 @@ from pathlib import Path
 from .paths import Home
 
 
-def is_off(home: Home, session_id: str, key: str) -> bool:
-    """Whether memory is off in this chat: neither recall nor capture."""
-    return any(_marker(home, name).exists() for name in (key, session_id) if name)
+def is_off(home: Home, *names: str) -> bool:
+    """Whether memory is off in the chat of these names (session ids, the host's key): neither recall nor capture."""
+    return any(_marker(home, name).exists() for name in dict.fromkeys(names) if name)
+
+
+def follow(home: Home, old: str, new: str) -> None:
+    """The chat goes on under another session id: off stays off. Raises OSError."""
+    if is_off(home, old):
+        turn_off(home, new)
 
 
 def turn_off(home: Home, name: str) -> None:

@@ -6,15 +6,16 @@ Where the general role serves a session, this façade neither recalls nor captur
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from pathlib import Path
 from typing import Any
 
-from . import hooks, host, mirror, offswitch, paths, schemas, tools, turn, window
+from . import hooks, host, mirror, offswitch, paths, schemas, tools, toolset, turn, window
 from .paths import Home, home_of
 from .state import Identity, hooks_serve
 
+# Switches after which the same conversation goes on.
+_SAME_CHAT = ("compression", "branch")
 _FENCE_LINES = ("<memory-context>", "</memory-context>")
 
 
@@ -49,7 +50,7 @@ class Facade:
 
     def is_available(self) -> bool:
         """Whether setup has been run for this folder. No network, no service."""
-        return tools.facade_usable()
+        return toolset.facade_usable()
 
     def unavailable_reason(self) -> str:
         return "memory-os is not set up: run its ./setup.sh"
@@ -116,10 +117,19 @@ class Facade:
             hooks.mirror_memory(home, self._session_id, self._identity(home), found)
 
     def on_session_switch(
-        self, new_session_id: str, *, parent_session_id: str = "", reset: bool = False, rewound: bool = False, **_: Any
+        self,
+        new_session_id: str,
+        *,
+        parent_session_id: str = "",
+        reset: bool = False,
+        rewound: bool = False,
+        reason: str = "",
+        **_: Any,
     ) -> None:
         """Follow /new, /resume, /branch, rewinding and compaction: what was visible may not be any more."""
+        old = str(parent_session_id or self._session_id)
         self._session_id = str(new_session_id or self._session_id)
+        turn.follow(self._where(), old, self._session_id, same_chat=reason in _SAME_CHAT)
         self._window = window.Window()
         if reset:
             self._turns = 0
@@ -137,23 +147,9 @@ class Facade:
         text = turn.user_text(query)
         if hooks_serve(str(home.hermes), session_id) or not self._may_act(home, session_id, text):
             return ""
-        identity = self._identity(home)
-        context = hooks.recalled(
-            home,
-            {
-                "v": 1,
-                "turn_id": self._turn_id,
-                "session_id": session_id,
-                "platform": identity.platform,
-                "user": identity.user,
-                "profile": identity.profile,
-                "project": identity.project,
-                "user_message": text,
-                "first_turn": self._turns <= 1 and not self._window.hashes,
-                "visible": self._window.as_json(),
-                "at": time.time(),
-            },
-        )
+        identity = self._identity(home, session_id)
+        first = self._turns <= 1 and not self._window.hashes
+        context = hooks.recalled(home, hooks.question(identity, text, self._window, first_turn=first))
         # The host puts its own fence around this, and would drop everything inside one of ours.
         return "\n".join(line for line in context.split("\n") if line.strip() not in _FENCE_LINES).strip()
 
@@ -166,23 +162,20 @@ class Facade:
             # All of it is in the window at the next question, this turn's own message included.
             self._window = window.visible([*messages, {"role": "assistant", "content": ""}])
         turn_id = self._turn_id or f"{session_id}:provider:{uuid.uuid4().hex[:12]}"
-        hooks.capture_turn(home, self._identity(home), session_id, turn_id, text, answer)
+        hooks.capture_turn(home, self._identity(home, session_id), session_id, turn_id, text, answer)
 
     def _may_act(self, home: Home, session_id: str, text: str) -> bool:
         if not self._writes or not text or turn.unattended(session_id, self._platform):
             return False
         return not offswitch.is_off(home, session_id, self._key)
 
-    def _identity(self, home: Home) -> Identity:
-        if hooks_serve(str(home.hermes), self._session_id):
-            return turn.identity_of(home, self._session_id)
-        return turn.identify(
-            home,
-            session_id=self._session_id,
-            platform=self._platform,
-            sender_id=self._sender,
-            turn_id=self._turn_id,
-        )
+    def _identity(self, home: Home, session_id: str = "") -> Identity:
+        """Who is at the session: what the hooks saw, else what this object was told, which needs no thread's context."""
+        session_id = session_id or self._session_id
+        known = {"platform": self._platform, "sender_id": self._sender, "key": self._key}
+        if hooks_serve(str(home.hermes), session_id):
+            return turn.identity_of(home, session_id, **known)
+        return turn.identify(home, session_id=session_id, turn_id=self._turn_id, **known)
 
     def _where(self) -> Home:
         return self._home or paths.current_home()

@@ -84,7 +84,7 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
         training_value=_text("", "high", "normal", "low"),
     ),
     _tool("fabric_brief", "Brief on shared work: open, recent, decided."),
-    _tool("fabric_report", "Report how memory did: hits, uses, searches repeated."),
+    _tool("fabric_report", "Count shared entries by type, agent, status, tier and age."),
     _tool(
         "fabric_telemetry",
         "Show the last recalls: what was found and used.",
@@ -95,16 +95,23 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
         "fact_store",
         "Keep, find, correct and remove durable facts. "
         "add: content. search: query. probe, related: entity. reason: entities. contradict: facts that disagree. "
-        "update: fact_id with content (the old text stays as history) or other fields. remove: fact_id. list.",
+        "update: fact_id with content (the old text stays as history) or other fields. remove, undo, history: fact_id. "
+        "list. contradict with fact_id, other_id, verdict judges a pair.",
         "action",
-        action=_text("", "add", "search", "probe", "related", "reason", "contradict", "update", "remove", "list"),
+        action=_text(
+            "", "add", "search", "probe", "related", "reason", "contradict", "update", "remove", "list", "history", "undo"
+        ),
         content=_text("One fact, understandable alone"),
         query=_text(),
         entity=_text(),
         entities=_list(),
         fact_id=_text("f:… of a recalled line, or a number"),
+        other_id=_text(),
+        verdict=_text("", "contradiction", "consistent"),
         category=_text("", *_CATEGORIES),
         tags=_list(),
+        valid_from=_text("Date"),
+        valid_to=_text("Date"),
         trust_delta={"type": "number"},
         min_trust={"type": "number"},
         limit=_LIMIT,

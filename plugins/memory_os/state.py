@@ -87,6 +87,8 @@ class Identity:
     turn_id: str = ""
     parent_session_id: str = ""
     kept: bool = True
+    session_id: str = ""
+    key: str = ""  # the host's of the chat; threads without its context variables cannot ask for it
 
 
 class Counts:

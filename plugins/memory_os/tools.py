@@ -1,30 +1,14 @@
-"""The thirteen tools: which role shows them to the model, and how a call reaches the service.
-
-Newer hosts hide a plugin's tools behind a search tool, and show a memory provider's at once. So where we are the
-configured provider the façade has them, on both lines; otherwise the general role registers them. Never both: the
-model sees each tool once.
-"""
+"""The thirteen tools: how a call reaches the service, and on whose behalf."""
 
 from __future__ import annotations
 
 import json
-import logging
-import os
-import shutil
-import sys
 import time
 from typing import Any
 
-from . import hooks, host, launch, paths, schemas, turn
+from . import hooks, launch, turn
 from .client import CallFailed, request
 from .paths import Home, current_home
-
-_log = logging.getLogger(__name__)
-
-TOOLSET = "memory_os"
-# The host's own provider of these names has them if it is in charge.
-_HOLOGRAPHIC = "holographic"
-_HOLOGRAPHIC_TOOLS = frozenset({"fact_store", "fact_feedback"})
 
 # A search that takes longer has failed; the model should go on without it.
 CALL_SECONDS = 10.0
@@ -33,40 +17,15 @@ _START_SECONDS = 6.0
 _POLL_SECONDS = 0.05
 
 
-def register_tools(ctx: Any) -> None:
-    """Register what this role has to show."""
-    for schema in general_schemas():
-        ctx.register_tool(
-            name=schema["name"],
-            toolset=TOOLSET,
-            schema=schema,
-            handler=_handler(schema["name"]),
-            description=schema["description"],
-        )
-
-
-def general_schemas() -> list[dict[str, Any]]:
-    """The tools of the general role: none where the façade shows them, without those that somebody else owns."""
-    provider = configured_provider()
-    if provider == paths.PLUGIN_FOLDER.name and facade_usable():
-        return []
-    taken = _HOLOGRAPHIC_TOOLS if provider == _HOLOGRAPHIC else frozenset()
-    return [schema for schema in schemas.SCHEMAS if schema["name"] not in taken and not _is_foreign(schema["name"])]
-
-
-def configured_provider() -> str:
-    """`memory.provider` of the host's config.yaml, or empty."""
-    load = host.find("hermes_cli.config", "load_config_readonly")
-    config = load() if load is not None else None
-    memory = config.get("memory") if isinstance(config, dict) else None
-    name = memory.get("provider") if isinstance(memory, dict) else ""
-    return name.strip() if isinstance(name, str) else ""
-
-
-def facade_usable() -> bool:
-    """Whether we are of use as a provider: setup has been run, so there is a Python for the service."""
-    python = paths.launch_config().python
-    return bool(python) and (os.access(python, os.X_OK) or shutil.which(python) is not None)
+def handle(name: str, args: Any, more: dict[str, Any]) -> str:
+    """A call as the host makes it in the general role; `more` are the ids it gives."""
+    try:
+        home = current_home()
+        caller = caller_of(home, str(more.get("session_id") or ""), turn_id=str(more.get("turn_id") or ""))
+        return call(name, args, caller, home)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host, which wants a string
+        hooks.note_fault(f"tool:{name}:{type(error).__name__}", error)
+        return _error("The memory plugin failed on this call.", "Go on without it.")
 
 
 def call(name: str, arguments: Any, caller: dict[str, Any], home: Home) -> str:
@@ -86,7 +45,7 @@ def call(name: str, arguments: Any, caller: dict[str, Any], home: Home) -> str:
 
 def caller_of(home: Home, session_id: str, *, turn_id: str = "", identity: Any = None) -> dict[str, Any]:
     """On whose behalf a tool runs: the session's user as the hooks saw it, never what the model says."""
-    known = identity or turn.identity_of(home, session_id)
+    known = identity or turn.identity_of(home, session_id, turn_id=turn_id)
     return {
         "user": known.user,
         "profile": known.profile,
@@ -95,19 +54,6 @@ def caller_of(home: Home, session_id: str, *, turn_id: str = "", identity: Any =
         "platform": known.platform,
         "project": known.project,
     }
-
-
-def _handler(name: str) -> Any:
-    def handle(args: Any = None, **more: Any) -> str:
-        try:
-            home = current_home()
-            return call(name, args, caller_of(home, str(more.get("session_id") or "")), home)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host, which wants a string
-            hooks.note_fault(f"tool:{name}:{type(error).__name__}", error)
-            return _error("The memory plugin failed on this call.", "Go on without it.")
-
-    handle.__name__ = f"memory_os_{name}"
-    return handle
 
 
 def _request(home: Home, target: str, body: dict[str, Any], until: float) -> tuple[int, Any]:
@@ -138,11 +84,3 @@ def _explain(home: Home, failure: CallFailed) -> tuple[str, str]:
 
 def _error(message: str, cure: str) -> str:
     return json.dumps({"error": message, "cure": cure}, ensure_ascii=False)
-
-
-def _is_foreign(name: str) -> bool:
-    """Whether the host's registry has the name from somebody else (read only if the host has loaded it already)."""
-    registry = getattr(sys.modules.get("tools.registry"), "registry", None)
-    lookup = getattr(registry, "get_entry", None)
-    entry = lookup(name) if callable(lookup) else None
-    return entry is not None and getattr(entry, "toolset", TOOLSET) != TOOLSET

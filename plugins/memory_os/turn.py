@@ -6,44 +6,42 @@ The host is asked only here, each question guarded: what a version lacks is answ
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from . import host
+from . import host, offswitch
 from .paths import Home
 from .state import Identity, shared
 
 # Surfaces of the person at this machine; everything else is a sender somewhere.
-_LOCAL_PLATFORMS = frozenset({"", "cli", "tui", "desktop", "acp", "oneshot", "local"})
+_LOCAL_PLATFORMS = frozenset({"cli", "tui", "desktop", "acp", "oneshot", "local"})
 # Agents that nobody talks to: their turns are neither captured nor given memory.
-_UNATTENDED_PLATFORMS = frozenset({"cron", "subagent", "curator"})
+_UNATTENDED_PLATFORMS = frozenset({"cron", "subagent", "curator", "tool", "kanban", "background_review"})
 _UNATTENDED_SESSIONS = ("cron_", "bg_")
+_UNATTENDED_SOURCES = frozenset({"tool", "kanban"})
 
-# Messages in the user's place that the host wrote (both hosts' sources): summaries, notices, continuations.
-_SYNTHETIC = (
-    "[CONTEXT",
-    "[PRIOR CONTEXT",
-    "[System:",
-    "[SYSTEM",
-    "[IMPORTANT: You are running as a scheduled cron job",
-    "[IMPORTANT: The following skill(s) were listed for this job",
-    "[IMPORTANT: Background process",
-    "[IMPORTANT: MCP servers have been reloaded",
-    "[IMPORTANT: The user launched this CLI session with",
-    "[Background process ",
-    "[ASYNC DELEGATION",
-    "[OUT-OF-BAND",
-    "[Your active task list was preserved",
-    "[Planning state preserved",
-    "[Continuing toward ",
-    "[The work looks complete, but the task is still open]",
-    "Cronjob Response:",
+# The next patterns are also the service's (its sessions/cleaning.py), for what it reads from the host's history.
+# Messages in the user's place that the host wrote: summaries, notices, continuations.
+_HARNESS = re.compile(
+    r"\[(?:CONTEXT COMPACTION|CONTEXT SUMMARY\]|PRIOR CONTEXT|ASYNC |OUT-OF-BAND|SYSTEM NOTICE|System:|SYSTEM[:\]]"
+    r"|Your active task list|Planning state preserved|Background process|Continuing toward |The work looks complete"
+    r"|IMPORTANT: (?:The user |The \"|The following skill|Background process|\d+ background|MCP servers|You are running as))"
+    r"|Cronjob Response:"
 )
-# Notes that the host puts before what the user wrote: "[System note: …]\n\nthe message".
-_PREFIXED_NOTES = ("[System note:", "[Note: model was just switched", "[Runtime note:")
+# Notes that the host puts before what the user wrote: the note goes, the words stay.
+_NOTE = re.compile(r"\[(?:System note|Runtime note|Note: (?:model was|Some earlier|this message came)\b)[^\]]{0,4000}\]\s*")
+# A skill's body around the person's instruction.
 _SKILL = "[IMPORTANT: The user has invoked the "
+_SKILL_BUNDLE = " skill bundle,"
+_BUNDLE_INSTRUCTION = "\nUser instruction: "
+_BUNDLE_FIRST_BLOCK = "\n\n[Loaded as part of the "
+_SKILL_INSTRUCTION = "The user has provided the following instruction alongside the skill invocation: "
+_RUNTIME_NOTE = "\n\n[Runtime note:"
 _AUTO_SKILL = '[IMPORTANT: The "'
+_AUTO_SKILL_END = "then run them with the terminal tool using the absolute path."
 
 MESSAGE_MAX_CHARS = 1_000_000
 
@@ -64,20 +62,12 @@ def plain_text(content: Any) -> str:
 
 def user_text(message: Any) -> str:
     """What the person wrote, without the host's notes and skill bodies; empty when nobody wrote this."""
-    text = plain_text(message).strip()
-    while text.startswith(_PREFIXED_NOTES):
-        _, closed, text = text.partition("]\n\n")
-        if not closed:
-            return ""
-        text = text.strip()
-    if text.startswith(_SYNTHETIC):
-        return ""
+    text = _without_notes(plain_text(message).strip())
     if text.startswith(_SKILL):
-        text = _skill_instruction(text)
-    elif text.startswith(_AUTO_SKILL) and "skill is auto-loaded" in text[:400]:
-        # The host appends the message to the skill's body; only its last paragraph can be told from the body.
-        text = text.rpartition("\n\n")[2]
-    return text.strip()[:MESSAGE_MAX_CHARS]
+        return _skill_instruction(text)[:MESSAGE_MAX_CHARS]
+    if text.startswith(_AUTO_SKILL) and _AUTO_SKILL_END in text:
+        text = _without_notes(text.rpartition(_AUTO_SKILL_END)[2].strip())
+    return "" if _HARNESS.match(text) else text[:MESSAGE_MAX_CHARS]
 
 
 def unattended(session_id: str, platform: str, parent_session_id: str = "") -> str:
@@ -88,58 +78,118 @@ def unattended(session_id: str, platform: str, parent_session_id: str = "") -> s
         return platform
     if session_id.startswith(_UNATTENDED_SESSIONS):
         return "unattended_session"
-    if parent_session_id and session_variable("HERMES_SESSION_SOURCE") == "subagent":
+    source = session_variable("HERMES_SESSION_SOURCE")
+    if parent_session_id and source == "subagent":
         return "subagent"
-    if session_variable("HERMES_SESSION_SOURCE") == "tool":
-        return "tool"
-    return ""
+    return source if source in _UNATTENDED_SOURCES else ""
 
 
 def identify(
-    home: Home, *, session_id: str, platform: str, sender_id: str = "", turn_id: str = "", parent_session_id: str = ""
+    home: Home,
+    *,
+    session_id: str,
+    platform: str,
+    sender_id: str = "",
+    turn_id: str = "",
+    parent_session_id: str = "",
+    key: str = "",
 ) -> Identity:
     """Whose turn this is. Called in pre_llm_call, the one hook that is given the sender."""
     kept = not unattended(session_id, platform, parent_session_id)
     parent = shared().sessions.get((str(home.hermes), parent_session_id)) if platform == "subagent" else None
+    key = key or session_key()
     return Identity(
         # A subagent reads with the eyes of whoever sent it.
-        user=parent.user if parent is not None else resolve_user(platform, sender_id, session_id),
+        user=parent.user if parent is not None else resolve_user(platform, sender_id, session_id, key),
         platform=platform,
         profile=home.profile,
         project=project_name(platform),
         turn_id=turn_id,
         parent_session_id=parent_session_id,
         kept=kept,
+        session_id=session_id,
+        key=key,
     )
 
 
-def identity_of(home: Home, session_id: str) -> Identity:
-    """Who is at a session as the hooks saw it; for one they did not see, what the host's session variables say."""
-    found: Identity | None = shared().sessions.get((str(home.hermes), session_id))
+def identity_of(
+    home: Home, session_id: str, *, turn_id: str = "", platform: str = "", sender_id: str = "", key: str = ""
+) -> Identity:
+    """Who is at a turn or session as the hooks saw it.
+
+    For one they did not see: who the caller knows it to be, else what the host's session variables say. Threads of
+    the host without those (0.19's memory worker, timers) get nobody's identity in a gateway, never the local one.
+    """
+    state, hermes = shared(), str(home.hermes)
+    found: Identity | None = state.turns.get((hermes, turn_id)) if turn_id else None
+    if found is not None:
+        # Compaction gives a session another id in the midst of a turn.
+        follow(home, found.session_id, session_id, same_chat=True)
+        return found
+    found = state.sessions.get((hermes, session_id))
     if found is not None:
         return found
-    platform = session_variable("HERMES_SESSION_PLATFORM")
-    sender = session_variable("HERMES_SESSION_USER_ID")
-    return identify(home, session_id=session_id, platform=platform, sender_id=sender)
-
-
-def resolve_user(platform: str, sender_id: str, session_id: str) -> str:
-    """`local` for the person at this machine, `<platform>:<sender>` for a sender, else what tells two chats apart."""
-    if platform in _UNATTENDED_PLATFORMS:
-        # Such an agent has no sender of its own; it belongs to the chat that started it, or to this machine.
+    if not platform:
         platform = session_variable("HERMES_SESSION_PLATFORM")
         sender_id = sender_id or session_variable("HERMES_SESSION_USER_ID")
-    if sender_id:
-        return f"{platform}:{sender_id}"
+    return identify(home, session_id=session_id, platform=platform, sender_id=sender_id, key=key)
+
+
+def follow(home: Home, old: str, new: str, *, same_chat: bool) -> None:
+    """A session's person goes on in another; where it is the same chat, so do what serves it and the off switch."""
+    if not old or not new or old == new:
+        return
+    state, hermes = shared(), str(home.hermes)
+    known = state.sessions.get((hermes, old))
+    if known is not None:
+        # Not over what the new session's own turns said: 0.19 tells of a switch later, on a thread of its own.
+        state.sessions.add((hermes, new), known)
+    if not same_chat:
+        return
+    if state.hooked.get((hermes, old)):
+        state.hooked.put((hermes, new), True)
+    offswitch.follow(home, old, new)
+
+
+def is_off(home: Home, identity: Identity, session_id: str) -> bool:
+    """Whether memory is off here: by the session now, the one the turn began in, or the host's key of the chat."""
+    return offswitch.is_off(home, session_id, identity.session_id, identity.key, session_key())
+
+
+def resolve_user(platform: str, sender_id: str, session_id: str, key: str = "") -> str:
+    """`local` for the person at this machine, `<platform>:<sender>` for a sender, else what tells two chats apart."""
+    if not platform or platform in _UNATTENDED_PLATFORMS:
+        # Such an agent has no sender of its own; it belongs to the chat that started it.
+        platform = session_variable("HERMES_SESSION_PLATFORM") or _local_source()
+        sender_id = sender_id or session_variable("HERMES_SESSION_USER_ID")
     if platform in _LOCAL_PLATFORMS:
         return "local"
-    key = session_variable("HERMES_SESSION_KEY")
+    if not platform:
+        return f"unknown:session:{session_id}" if in_gateway() else "local"
+    if sender_id:
+        return f"{platform}:{sender_id}"
+    key = key or session_key()
     return f"{platform}:key:{key}" if key else f"{platform}:session:{session_id}"
+
+
+def in_gateway() -> bool:
+    """Whether this process runs a messaging gateway, where somebody unknown may be anybody.
+
+    A terminal's process may have loaded the gateway's module, but runs none; nor does it before any chat was served.
+    """
+    module = sys.modules.get("gateway.run")
+    if module is None:
+        return False
+    engaged = host.find("gateway.session_context", "session_context_engaged")
+    running = getattr(module, "_gateway_runner_ref", None)
+    if running is not None and running() is None:
+        return False
+    return engaged is None or bool(engaged())
 
 
 def project_name(platform: str) -> str:
     """The folder a local session works in: the repository's name, else the folder's; empty for a gateway."""
-    if platform not in _LOCAL_PLATFORMS:
+    if platform not in _LOCAL_PLATFORMS and (platform or in_gateway()):
         return ""
     try:
         folder = _working_folder()
@@ -161,10 +211,18 @@ def session_key() -> str:
     return session_variable("HERMES_SESSION_KEY")
 
 
+def _without_notes(text: str) -> str:
+    while (note := _NOTE.match(text)) is not None:
+        text = text[note.end() :]
+    return text
+
+
 def _skill_instruction(text: str) -> str:
-    extract = host.find("agent.skill_commands", "extract_user_instruction_from_skill_message")
-    found = None if extract is None else extract(text)
-    return found if isinstance(found, str) else ""
+    if _SKILL_BUNDLE in text:  # a bundle puts the instruction before the skills it loads
+        return text.partition(_BUNDLE_INSTRUCTION)[2].partition(_BUNDLE_FIRST_BLOCK)[0].strip()
+    if _SKILL_INSTRUCTION not in text:
+        return ""
+    return text.rpartition(_SKILL_INSTRUCTION)[2].partition(_RUNTIME_NOTE)[0].strip()
 
 
 def _is_background_review() -> bool:
@@ -174,11 +232,21 @@ def _is_background_review() -> bool:
     return bool(asked is not None and asked())
 
 
+def _local_source() -> str:
+    """The surface where the host names it apart from a platform: TUI and desktop. Else empty."""
+    source = session_variable("HERMES_SESSION_SOURCE")
+    return source if source in _LOCAL_PLATFORMS else ""
+
+
 def session_variable(name: str) -> str:
     """One of the host's HERMES_SESSION_* variables (per task in a gateway), or empty."""
     read = host.find("gateway.session_context", "get_session_env")
-    value = os.environ.get(name, "") if read is None else read(name, "")
-    return value if isinstance(value, str) else ""
+    outside = os.environ.get(name, "")
+    value = outside if read is None else read(name, "")
+    if not isinstance(value, str):
+        return ""
+    # Without a value of this task the host gives the process's: in a gateway that of another chat.
+    return "" if value and value == outside and in_gateway() else value
 
 
 def _working_folder() -> Path:

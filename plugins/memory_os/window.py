@@ -20,9 +20,6 @@ _HANDLE = re.compile(r"\(([wfsbd]:[a-z2-7]{8})\)")
 # Rows that stand for what compaction took away: their text is no original, so nothing of it counts as visible.
 _COMPACTION = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
 _SKILL = "[IMPORTANT: "
-
-_PREVIOUS_ASSISTANT_CHARS = 2000
-_PREVIOUS_USER_CHARS = 20_000
 # More messages than any context window holds; a bound for the request, not for the user.
 _MESSAGES_MAX = 5000
 
@@ -33,16 +30,9 @@ class Window:
 
     hashes: list[str] = field(default_factory=list)
     handles: list[str] = field(default_factory=list)
-    previous_user: str = ""
-    previous_assistant: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "hashes": self.hashes,
-            "handles": self.handles,
-            "previous_user": self.previous_user,
-            "previous_assistant": self.previous_assistant,
-        }
+        return {"hashes": self.hashes, "handles": self.handles}
 
 
 def visible(history: Any, current: Any = None) -> Window:
@@ -51,7 +41,6 @@ def visible(history: Any, current: Any = None) -> Window:
     earlier = _without_current(messages, current)[-_MESSAGES_MAX:]
     hashes: dict[str, None] = {}
     handles: dict[str, None] = {}
-    previous = {"user": "", "assistant": ""}
     for message in earlier:
         role = message.get("role")
         if role != "user" and role != "assistant":  # compared, not looked up: it may be unhashable
@@ -70,13 +59,7 @@ def visible(history: Any, current: Any = None) -> Window:
             text = user_text(text)
             if text:
                 hashes[content_hash(text)] = None
-        previous[role] = text or previous[role]
-    return Window(
-        hashes=list(hashes),
-        handles=list(handles),
-        previous_user=previous["user"][:_PREVIOUS_USER_CHARS],
-        previous_assistant=previous["assistant"][:_PREVIOUS_ASSISTANT_CHARS],
-    )
+    return Window(hashes=list(hashes), handles=list(handles))
 
 
 def content_hash(text: str) -> str:

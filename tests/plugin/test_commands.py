@@ -81,7 +81,7 @@ def test_the_command_line_is_passed_on_with_its_exit_code(
     with pytest.raises(SystemExit) as caught:
         commands.run_cli(parser.parse_args(["recall", "the key", "--json"]))
     assert caught.value.code == 3
-    assert capfd.readouterr().out == f"-m memory_os_workers.cli recall the key --json {home.root}\n"
+    assert capfd.readouterr().out == f"-P -m memory_os_workers.cli recall the key --json {home.root}\n"
 
 
 @pytest.mark.parametrize("python", ["", "/nowhere/python"])

@@ -46,7 +46,9 @@ class General:
 def test_the_general_role_registers_everything_once(home: paths.Home) -> None:
     context = General()
     register(context)
-    assert context.said["hooks"] == hooks.HOOKS
+    assert list(context.said["hooks"]) == list(hooks.HOOKS)
+    context.said["hooks"]["post_llm_call"](session_id="s", turn_id="t", user_message="hi", assistant_response="yes")
+    assert len(list(home.spool.iterdir())) == 1, "each leads to the hook of its name"
     assert context.said["tools"] == list(schemas.NAMES)
     assert context.said["commands"] == context.said["cli"] == ["memory-os"]
     assert context.said["sections"] == {}
@@ -116,7 +118,7 @@ class Context:
         raise AttributeError(name)
 module.register(Context())
 assert threading.active_count() == 1
-assert not any(name in sys.modules for name in ("http.client", "asyncio.events", "email", "ssl")), "too much is imported"
+assert not {{"http.client", "asyncio.events", "email", "ssl", "socket", "p.hooks"}} & {{*sys.modules}}, "too much is imported"
 """
     done = subprocess.run(
         [sys.executable, "-I", "-B", "-c", script],

@@ -70,9 +70,11 @@ def test_the_service_is_told_who_asks_what_and_what_stands_in_the_window(home: p
     assert asked["visible"] == {
         "hashes": [window.content_hash("earlier"), window.content_hash("answer")],
         "handles": ["f:abcdefgh"],
-        "previous_user": "earlier",
-        "previous_assistant": "answer",
     }
+    assert set(asked) == {
+        "v", "turn_id", "session_id", "parent_session_id", "platform", "user", "profile", "project", "user_message",
+        "first_turn", "visible", "at",
+    }  # fmt: skip
 
 
 def test_nothing_found_is_nothing_said(peer: Peer, spooled: Spooled) -> None:
@@ -150,7 +152,10 @@ def test_a_service_in_any_state_does_not_touch_the_turn(peer: Peer, spooled: Spo
 # -- capture -------------------------------------------------------------------------------------------------------
 
 
-def test_a_turn_is_on_disk_when_the_hook_returns_and_the_service_is_nudged(peer: Peer, spooled: Spooled) -> None:
+def test_a_turn_is_on_disk_when_the_hook_returns_and_the_service_is_nudged(
+    peer: Peer, spooled: Spooled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_SESSION_KEY", "agent:main:telegram:42")
     pre(platform="telegram", sender_id="42", parent_session_id="p0")
     post(platform="telegram")
     (record,) = spooled()
@@ -160,6 +165,7 @@ def test_a_turn_is_on_disk_when_the_hook_returns_and_the_service_is_nudged(peer:
         "type": "turn",
         "turn_id": "s1:t:1",
         "session_id": "s1",
+        "session_key": "agent:main:telegram:42",
         "parent_session_id": "p0",
         "platform": "telegram",
         "user": "telegram:42",
@@ -258,10 +264,71 @@ def test_a_chat_that_is_off_is_neither_recalled_for_nor_kept(home: paths.Home, p
     assert pre() == {"context": BLOCK}
 
 
+def wrote(**more: Any) -> None:
+    given = {"tool_name": "memory", "session_id": "s1", "turn_id": "s1:t:1", "args": {"action": "add", "content": "x"}}
+    hooks.post_tool_call(**{**given, "status": "ok", "result": '{"success": true}', **more})
+
+
+def searched(**more: Any) -> None:
+    given = {"tool_name": "session_search", "session_id": "s1", "turn_id": "s1:t:1", "args": {"query": "my salary"}}
+    hooks.post_tool_call(**{**given, "status": "ok", "result": "", **more})
+
+
+@pytest.mark.parametrize("name", ["s1", "agent:main:telegram:42"])
+def test_in_a_chat_that_is_off_no_write_is_mirrored_and_no_search_told(
+    home: paths.Home, peer: Peer, spooled: Spooled, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A gateway's chat is off by the host's key, a terminal's by its session id."""
+    monkeypatch.setenv("HERMES_SESSION_KEY", "agent:main:telegram:42")
+    offswitch.turn_off(home, name)
+    pre(platform="telegram", sender_id="42")
+    wrote()
+    searched()
+    monkeypatch.delenv("HERMES_SESSION_KEY")  # a thread without the session's context
+    wrote()
+    searched()
+    courier.wait_empty(5)
+    assert spooled() == [] and peer.asked("/v1/observe") == []
+    offswitch.turn_on(home, name)
+    wrote()
+    searched()
+    assert len(spooled()) == 1 and len(peer.wait_for("/v1/observe")) == 1
+
+
+def test_a_chat_stays_off_when_compaction_renames_its_session(home: paths.Home, peer: Peer, spooled: Spooled) -> None:
+    offswitch.turn_off(home, "s1")
+    pre()
+    wrote(session_id="s1-compacted")
+    searched(session_id="s1-compacted")
+    post(session_id="s1-compacted")
+    pre("next", session_id="s1-compacted", turn_id="s1:t:2")
+    post("next", session_id="s1-compacted", turn_id="s1:t:2")
+    courier.wait_empty(5)
+    assert spooled() == [] and peer.asked("/v1/observe") == [] and peer.asked("/v1/recall") == []
+
+
+def test_a_turn_stays_its_senders_when_compaction_renames_its_session(peer: Peer, spooled: Spooled) -> None:
+    pre(platform="telegram", sender_id="42")
+    wrote(session_id="s1-compacted")
+    post(session_id="s1-compacted", platform="telegram")
+    wrote(session_id="s1-compacted", turn_id="")
+    assert [record["user"] for record in spooled()] == ["telegram:42"] * 3
+
+
+def test_a_new_session_of_a_chat_stays_its_senders(peer: Peer, spooled: Spooled) -> None:
+    pre(platform="telegram", sender_id="42")
+    hooks.on_session_reset(session_id="s2", platform="telegram", old_session_id="s1", new_session_id="s2")
+    wrote(session_id="s2", turn_id="")
+    assert [record["user"] for record in spooled()] == ["telegram:42"]
+
+
 # -- the other hooks -----------------------------------------------------------------------------------------------
 
 
-def test_what_the_hosts_memory_tool_wrote_is_mirrored(peer: Peer, spooled: Spooled) -> None:
+def test_what_the_hosts_memory_tool_wrote_is_mirrored(
+    peer: Peer, spooled: Spooled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_SESSION_KEY", "agent:main:telegram:42")
     pre(platform="telegram", sender_id="42")
     given = {"tool_name": "memory", "session_id": "s1", "status": "ok", "args": {"action": "add", "content": "a fact"}}
     hooks.post_tool_call(**given, result='{"success": true}')
@@ -273,6 +340,7 @@ def test_what_the_hosts_memory_tool_wrote_is_mirrored(peer: Peer, spooled: Spool
         "v": 1,
         "type": "memory_write",
         "session_id": "s1",
+        "session_key": "agent:main:telegram:42",
         "platform": "telegram",
         "user": "telegram:42",
         "profile": "default",
@@ -295,11 +363,21 @@ def test_searches_are_reported_and_nothing_else(peer: Peer) -> None:
     ]:
         assert hooks.pre_tool_call(tool_name=name, args=args, **more) is None
         hooks.post_tool_call(tool_name=name, args=args, result="12345", status="ok", duration_ms=3, **more)
-    events = [(body["event"], body["tool"]) for body in peer.wait_for("/v1/observe", 6)]
-    tools = ["session_search", "session_search", "fact_store", "fact_store", "read_file", "read_file"]
-    assert events == list(zip(["pre_tool", "post_tool"] * 3, tools, strict=True))
-    first = peer.asked("/v1/observe")[1]
-    assert first["arguments"] == {"query": "key"} and first["turn_id"] == "s1:t:1" and first["result_chars"] == 5
+    courier.wait_empty(5)
+    events = [(body["event"], body["tool"]) for body in peer.wait_for("/v1/observe", 3)]
+    assert events == [("post_tool", tool) for tool in ("session_search", "fact_store", "read_file")], "once each"
+    first = peer.asked("/v1/observe")[0]
+    assert first["arguments"] == {"query": "key"} and first["turn_id"] == "s1:t:1"
+    assert set(first) == {"event", "at", "tool", "arguments", "session_id", "turn_id", "user", "profile"}
+
+
+def test_the_service_is_woken_by_a_session_and_told_nothing_of_it(peer: Peer) -> None:
+    hooks.on_session_start(session_id="s1", model="m", platform="cli")
+    hooks.on_session_reset(session_id="s2", platform="cli", old_session_id="s1", new_session_id="s2")
+    hooks.on_session_finalize(session_id="s1", platform="cli")
+    hooks.on_session_start(session_id="cron_1_2", platform="cron")
+    courier.wait_empty(5)
+    assert peer.requests == [("/v1/spool", {})]
 
 
 def test_session_hooks_return_at_once_even_when_the_service_hangs(peer: Peer) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,14 +26,17 @@ def lines(path: Path) -> list[str]:
 
 def test_the_service_is_started_for_this_home(home: paths.Home, python_that: Python, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    python_that(f'echo "$@ $HERMES_HOME $MEMORY_OS_HOME ${{PYTHONPATH-none}} $PWD" >> {log}; exec sleep 0.2')
+    python_that(
+        f'echo "$@ $HERMES_HOME $MEMORY_OS_HOME ${{PYTHONPATH-none}} $PWD $MALLOC_ARENA_MAX $PYDANTIC_DISABLE_PLUGINS"'
+        f" >> {log}; exec sleep 0.2"
+    )
     os.environ["PYTHONPATH"] = "/of/the/host"
     try:
         assert launch.start(home)
     finally:
         del os.environ["PYTHONPATH"]
     wait_until(lambda: lines(log))
-    assert lines(log) == [f"-m memory_os_workers.cli serve {home.hermes} {home.root} none {home.root}"]
+    assert lines(log) == [f"-P -m memory_os_workers.cli serve {home.hermes} {home.root} none {home.root} 2 __all__"]
     assert launch.is_young(home)
 
 
@@ -71,6 +75,16 @@ def test_a_service_that_ends_at_once_leaves_its_last_words(home: paths.Home, pyt
     assert launch.last_failure(home)["error"] == "The service ended at once: ImportError: no numpy"
 
 
+def test_a_service_that_found_another_one_running_is_no_failure(home: paths.Home, python_that: Python) -> None:
+    python_that("echo 'already running' >&2; exit 3")
+    home.run.mkdir(parents=True)
+    home.logs.mkdir()
+    (home.logs / "start.log").write_text("already running")
+    finished = subprocess.Popen([os.environ["MEMORY_OS_PYTHON"]], stderr=subprocess.DEVNULL)
+    launch._reap(home, finished)
+    assert launch.last_failure(home) == {} and launch.start(home), "no attempt is held back"
+
+
 def test_a_python_that_is_gone_is_said(home: paths.Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_OS_PYTHON", "/nowhere/bin/python")
     launch.start(home)
@@ -91,7 +105,7 @@ def test_a_home_that_cannot_be_written_is_counted(home: paths.Home, python_that:
 
 
 def test_what_it_leaves_is_private(home: paths.Home, python_that: Python) -> None:
-    python_that("exit 3")
+    python_that("exit 4")
     assert launch.start(home)
     wait_until(lambda: (home.run / "last-error.json").exists())
     assert json.loads((home.run / "last-error.json").read_text())["code"] == "launch"

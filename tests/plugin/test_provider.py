@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_os_plugin import hooks, paths, schemas, state, window
+from memory_os_plugin import hooks, offswitch, paths, schemas, state, window
 from memory_os_plugin.provider import Facade, make_provider
 
 from plugin.peer import Peer
@@ -101,6 +102,69 @@ def test_its_tools_run_as_its_session(home: paths.Home, facade: Facade, peer: Pe
         ("telegram:42", "s1"),
         ("telegram:42", "s2"),
     ]
+
+
+def test_on_a_thread_without_context_it_is_who_it_was_made_for(
+    home: paths.Home, facade: Facade, peer: Peer, spooled: Spooled
+) -> None:
+    """0.19 runs sync_turn on a worker thread that has none of the session's variables."""
+    facade.initialize("s7", platform="api_server", hermes_home=str(home.hermes), gateway_session_key="agent:main:api")
+    threads = [threading.Thread(target=facade.sync_turn, args=("hello there", "hi")),
+               threading.Thread(target=facade.on_memory_write, args=("add", "memory", "a fact"))]  # fmt: skip
+    for thread in threads:
+        thread.start()
+        thread.join()
+    facade.prefetch("hello")
+    assert {record["user"] for record in spooled()} == {"api_server:key:agent:main:api"}
+    assert {record["session_key"] for record in spooled()} == {"agent:main:api"}
+    assert peer.asked("/v1/recall")[0]["user"] == "api_server:key:agent:main:api"
+
+
+def test_where_the_hooks_serve_but_saw_nothing_it_is_who_it_was_made_for(
+    home: paths.Home, facade: Facade, peer: Peer
+) -> None:
+    state.shared().hook_homes.add(str(home.hermes))
+    facade.handle_tool_call("fabric_brief", {})
+    assert peer.asked("/v1/tools/fabric_brief")[0]["caller"]["user"] == "telegram:42"
+
+
+def test_a_switch_takes_the_author_along(home: paths.Home, facade: Facade, peer: Peer) -> None:
+    hooks.pre_llm_call(session_id="s1", turn_id="t9", user_message="q", platform="telegram", sender_id="43")
+    facade.on_session_switch("s2", parent_session_id="s1", reason="compression")
+    facade.handle_tool_call("fabric_brief", {})
+    assert peer.asked("/v1/tools/fabric_brief")[0]["caller"]["user"] == "telegram:43"
+    assert state.hooks_serve(str(home.hermes), "s2"), "or both would capture the turn"
+    hooks.pre_llm_call(session_id="s3", turn_id="t10", user_message="q", platform="telegram", sender_id="44")
+    facade.on_session_switch("s3", parent_session_id="s2", reset=True)
+    facade.handle_tool_call("fabric_brief", {})
+    assert peer.asked("/v1/tools/fabric_brief")[1]["caller"]["user"] == "telegram:44", "0.19 tells of it late"
+
+
+@pytest.mark.parametrize(("reason", "off"), [("compression", True), ("branch", True), ("resume", False)])
+def test_a_chat_that_is_off_stays_off_as_long_as_it_goes_on(
+    home: paths.Home, facade: Facade, reason: str, off: bool
+) -> None:
+    offswitch.turn_off(home, "s1")
+    facade.on_session_switch("s2", parent_session_id="s1", reason=reason)
+    assert offswitch.is_off(home, "s2") is off
+
+
+@pytest.mark.parametrize("name", ["s1", "agent:main:telegram:42"])
+def test_in_a_chat_that_is_off_it_mirrors_nothing(
+    home: paths.Home, facade: Facade, peer: Peer, spooled: Spooled, name: str
+) -> None:
+    facade.initialize("s1", platform="telegram", user_id="42", hermes_home=str(home.hermes),
+                      gateway_session_key="agent:main:telegram:42")  # fmt: skip
+    offswitch.turn_off(home, name)
+    facade.on_memory_write("add", "user", "likes tea", {})
+    assert take_turn(facade) == "" and spooled() == [] and peer.asked("/v1/recall") == []
+
+
+def test_its_question_is_the_hooks(facade: Facade, peer: Peer) -> None:
+    take_turn(facade, "鍵" * 900_000)
+    hooks.pre_llm_call(session_id="s5", turn_id="t", user_message="q", platform="telegram", sender_id="42")
+    its, theirs = peer.asked("/v1/recall")
+    assert set(its) == set(theirs) and len(its["user_message"].encode()) <= 1_000_000
 
 
 def test_its_tools_know_the_turn_where_the_hooks_serve(home: paths.Home, facade: Facade, peer: Peer) -> None:

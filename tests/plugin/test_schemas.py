@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from memory_os.facts.tools import ACTIONS, VERDICTS
 from memory_os.text import token_estimate
 from memory_os_plugin import hooks, schemas
 from ruamel.yaml import YAML
@@ -27,6 +28,13 @@ def test_the_first_sentence_fits_where_newer_hosts_show_only_that(schema: dict[s
 @pytest.mark.parametrize("schema", schemas.SCHEMAS, ids=schemas.NAMES)
 def test_what_is_required_exists(schema: dict[str, dict[str, list[str]]]) -> None:
     assert set(schema["parameters"]["required"]) <= set(schema["parameters"]["properties"])
+
+
+def test_the_fact_tools_offer_what_the_service_takes() -> None:
+    by_name = {schema["name"]: schema["parameters"]["properties"] for schema in schemas.SCHEMAS}
+    assert set(by_name["fact_store"]["action"]["enum"]) == set(ACTIONS)
+    assert set(by_name["fact_store"]["verdict"]["enum"]) == set(VERDICTS)
+    assert {"other_id", "valid_from", "valid_to"} <= set(by_name["fact_store"])
 
 
 def test_all_of_them_cost_little() -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from memory_os_plugin import paths, schemas, state, tools, turn
+from memory_os_plugin import paths, schemas, state, tools, toolset, turn
 
 from plugin.peer import Peer, reply
 
@@ -28,7 +28,7 @@ class Context:
 def call(home: paths.Home) -> Callable[..., dict[str, Any]]:
     """Call a registered handler as the host does."""
     context = Context()
-    tools.register_tools(context)
+    toolset.register_tools(context)
 
     def run(name: str, args: Any, **more: Any) -> dict[str, Any]:
         result = context.tools[name]["handler"](args, **more)
@@ -45,7 +45,7 @@ def configured(monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
 
 
 def shown() -> list[str]:
-    return [schema["name"] for schema in tools.general_schemas()]
+    return [schema["name"] for schema in toolset.general_schemas()]
 
 
 def test_without_a_provider_the_general_role_shows_all() -> None:

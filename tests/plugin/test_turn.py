@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -77,11 +80,12 @@ def test_an_image_message_gives_its_text() -> None:
 
 
 def test_an_auto_loaded_skills_body_is_left_out() -> None:
-    text = '[IMPORTANT: The "notes" skill is auto-loaded. Follow its instructions for this session.]\n\nbody\n\nthe question'
+    text = '[IMPORTANT: The "notes" skill is auto-loaded. Follow its instructions for this session.]\n\nbody, '
+    text += "then run them with the terminal tool using the absolute path.\n\nthe question"
     assert turn.user_text(text) == "the question"
 
 
-def test_a_skill_without_a_host_to_read_it_is_skipped() -> None:
+def test_a_bare_skill_call_is_skipped() -> None:
     assert turn.user_text(SKILL + "\n\nbody") == ""
 
 
@@ -97,6 +101,7 @@ def test_a_message_of_a_megabyte_is_cut() -> None:
         ("tui", "", "local"),
         ("desktop", "", "local"),
         ("acp", "", "local"),
+        ("desktop", "42", "local"),
         ("telegram", "42", "telegram:42"),
         ("telegram", "", "telegram:session:s1"),
         ("api_server", "", "api_server:session:s1"),
@@ -145,6 +150,60 @@ def test_a_branch_of_a_chat_stays_its_senders_and_is_kept(home: paths.Home) -> N
     state.shared().sessions.put((str(home.hermes), "p"), parent)
     branch = turn.identify(home, session_id="c", platform="telegram", sender_id="7", parent_session_id="p")
     assert (branch.user, branch.kept) == ("telegram:7", True)
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """The two modules of the host that say whether this process runs a gateway, and for whom this thread works."""
+    made = Gateway()
+    run, context = ModuleType("gateway.run"), ModuleType("gateway.session_context")
+    run._gateway_runner_ref = lambda: made.runner  # type: ignore[attr-defined]
+    context.session_context_engaged = lambda: made.engaged  # type: ignore[attr-defined]
+    context.get_session_env = lambda name, default="": made.bound.get(name, os.environ.get(name, default))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gateway.run", run)
+    monkeypatch.setitem(sys.modules, "gateway.session_context", context)
+    return made
+
+
+class Gateway:
+    def __init__(self) -> None:
+        self.runner: object = self
+        self.engaged = True
+        self.bound: dict[str, str] = {}
+
+
+def test_a_session_that_nobody_knows_in_a_gateway_is_nobodys(home: paths.Home, gateway: Gateway) -> None:
+    assert turn.identity_of(home, "s9").user == "unknown:session:s9"
+    assert turn.identify(home, session_id="s9", platform="").user == "unknown:session:s9"
+    assert turn.identify(home, session_id="cron_1", platform="cron").user == "unknown:session:cron_1"
+    gateway.bound = {"HERMES_SESSION_PLATFORM": "telegram", "HERMES_SESSION_USER_ID": "42"}
+    assert turn.identity_of(home, "s9").user == "telegram:42"
+
+
+def test_a_gateways_environment_is_no_word_of_who_asks(
+    home: paths.Home, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of whoever started it, or of the chat served last."""
+    monkeypatch.setenv("HERMES_SESSION_SOURCE", "cli")
+    monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
+    monkeypatch.setenv("HERMES_SESSION_USER_ID", "7")
+    monkeypatch.setenv("HERMES_SESSION_KEY", "agent:main:telegram:7")
+    found = turn.identity_of(home, "s9")
+    assert (found.user, found.key) == ("unknown:session:s9", "")
+
+
+def test_a_terminal_that_loaded_the_gateways_code_stays_local(home: paths.Home, gateway: Gateway) -> None:
+    gateway.runner = None
+    assert turn.identity_of(home, "s9").user == "local"
+    gateway.runner, gateway.engaged = gateway, False
+    assert turn.identity_of(home, "s9").user == "local"
+    gateway.engaged, gateway.bound = True, {"HERMES_SESSION_SOURCE": "tui", "HERMES_SESSION_KEY": "k"}
+    assert turn.identity_of(home, "s9").user == "local"
+
+
+def test_a_platform_given_in_a_gateway_counts(gateway: Gateway) -> None:
+    assert turn.resolve_user("api_server", "", "s9", "key of the object") == "api_server:key:key of the object"
+    assert turn.resolve_user("acp", "", "s9") == "local"
 
 
 def test_the_project_is_the_repository_or_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

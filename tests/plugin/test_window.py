@@ -32,7 +32,6 @@ def test_the_hash_is_the_one_the_service_stores(text: str) -> None:
 def test_the_message_being_answered_is_not_part_of_it() -> None:
     window = visible([user("first"), assistant("answer"), user("second")], "second")
     assert window.hashes == [content_hash("first"), content_hash("answer")]
-    assert (window.previous_user, window.previous_assistant) == ("first", "answer")
 
 
 def test_a_task_list_that_the_host_puts_behind_the_message_does_not_hide_it() -> None:
@@ -66,16 +65,11 @@ def test_a_compaction_summary_is_no_original() -> None:
     history = [assistant("[CONTEXT COMPACTION — REFERENCE ONLY] Earlier: a, b"), user("left"), assistant("kept")]
     window = visible(history)
     assert window.hashes == [content_hash("left"), content_hash("kept")]
-    assert window.previous_assistant == "kept"
 
 
 def test_tools_and_system_rows_do_not_count() -> None:
     history = [{"role": "system", "content": "s"}, user("u"), {"role": "tool", "content": "t"}, assistant(None)]
     assert visible(history).hashes == [content_hash("u")]
-
-
-def test_the_previous_answer_is_cut() -> None:
-    assert len(visible([user("u"), assistant("x" * 9000)]).previous_assistant) == 2000
 
 
 def test_lone_surrogates_are_hashed_not_raised() -> None:

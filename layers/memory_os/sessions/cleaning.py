@@ -14,15 +14,13 @@ from memory_os.text.fence import strip_fence
 # cron/scheduler_prompt.py). Nobody said it.
 _COMPACTION = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]", "[PRIOR CONTEXT")
 _HARNESS = re.compile(
-    r"\[(?:CONTEXT COMPACTION|CONTEXT SUMMARY\]|PRIOR CONTEXT|ASYNC |OUT-OF-BAND|SYSTEM NOTICE|Your active task list"
-    r"|Planning state preserved|Background process|Continuing toward |The work looks complete"
+    r"\[(?:CONTEXT COMPACTION|CONTEXT SUMMARY\]|PRIOR CONTEXT|ASYNC |OUT-OF-BAND|SYSTEM NOTICE|System:|SYSTEM[:\]]"
+    r"|Your active task list|Planning state preserved|Background process|Continuing toward |The work looks complete"
     r"|IMPORTANT: (?:The user |The \"|The following skill|Background process|\d+ background|MCP servers|You are running as))"
     r"|Cronjob Response:"
 )
 # Notes the host puts before a person's words: the note goes, the words stay.
-_NOTE = re.compile(
-    r"\[(?:System note|System|SYSTEM|Runtime note|Note: (?:model was|Some earlier|this message came)\b)[^\]]{0,4000}\]\s*"
-)
+_NOTE = re.compile(r"\[(?:System note|Runtime note|Note: (?:model was|Some earlier|this message came)\b)[^\]]{0,4000}\]\s*")
 
 # A skill's body around the person's instruction (hermes: agent/skill_commands.py).
 _SKILL = "[IMPORTANT: The user has invoked the "
@@ -63,16 +61,12 @@ def storable(text: str) -> str:
 
 def typed_by_user(text: str) -> str:
     """The person's own words of a user message: a skill's instruction, what follows a note; "" for the host's writing."""
-    text = text.strip()
+    text = _without_notes(text.strip())
     if text.startswith(_SKILL):
         return _skill_instruction(text)
     if text.startswith(_AUTO_SKILL) and _AUTO_SKILL_END in text:
-        text = text.rpartition(_AUTO_SKILL_END)[2].strip()
-    if _HARNESS.match(text):
-        return ""
-    while (note := _NOTE.match(text)) is not None:
-        text = text[note.end() :]
-    return text
+        text = _without_notes(text.rpartition(_AUTO_SKILL_END)[2].strip())
+    return "" if _HARNESS.match(text) else text
 
 
 def spoken_by_agent(text: str) -> str:
@@ -83,6 +77,12 @@ def spoken_by_agent(text: str) -> str:
 def is_background(platform: str, session_id: str) -> bool:
     """Whether a turn is the machine talking to itself: cron, subagents, the curator, workers, background sessions."""
     return platform in _BACKGROUND_PLATFORMS or session_id.startswith(_BACKGROUND_SESSIONS)
+
+
+def _without_notes(text: str) -> str:
+    while (note := _NOTE.match(text)) is not None:
+        text = text[note.end() :]
+    return text
 
 
 def _skill_instruction(text: str) -> str:
