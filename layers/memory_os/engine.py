@@ -16,7 +16,7 @@ from typing import Any
 from memory_os import __version__
 from memory_os.capture import Capture
 from memory_os.config import Settings
-from memory_os.documents import Documents
+from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import FINGERPRINT, load_embedder
 from memory_os.errors import BadRequest, HostError, StoreError
@@ -34,6 +34,7 @@ from memory_os.intake import Intake
 from memory_os.memory import Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
+from memory_os.recall.rendering import one_line
 from memory_os.recall.selection import Decision
 from memory_os.searching import Searching
 from memory_os.sessions import Sessions
@@ -235,9 +236,11 @@ class Engine:
         """What a new session starts with: learnings and open questions, and work that waits for an answer."""
         caller = Caller(scope=query.scope, session_id=query.session_id, turn_id=query.turn_id, now=query.now)
         pending = [
-            f"- ({self.fabric.handle(card)}) {card.summary}" for card in self.fabric.pending(caller)[:_PENDING_LINES]
+            f"- ({self.fabric.handle(card)}) {one_line(card.summary)}"
+            for card in self.fabric.pending(caller)
+            if not instruction_like(card.summary)
         ]
-        return {"workspace": self.workspace.first_turn_lines(caller), "pending": pending}
+        return {"workspace": self.workspace.first_turn_lines(caller), "pending": pending[:_PENDING_LINES]}
 
     def _explained(self, query: Query) -> dict[str, Any]:
         """What would be injected, with every candidate's scores; nothing is recorded."""

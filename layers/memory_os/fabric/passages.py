@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memory_os.documents.instruction import FLAG, instruction_like
 from memory_os.fabric.entry import Entry
 from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage
 from memory_os.redact import redact
@@ -74,6 +75,7 @@ def passages(
                 created_at=entry.created_at,
                 valid_to=retired_at,
                 importance=importance(training_value, tier),
+                flagged=FLAG if instruction_like(f"{title}\n{text}") else "",
             )
         )
     return result

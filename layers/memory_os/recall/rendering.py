@@ -62,7 +62,7 @@ def _indented(text: str) -> str:
     return "\n  ".join(text.splitlines())
 
 
-def _name(text: str) -> str:
+def one_line(text: str) -> str:
     """A title on one line, short enough for an attribution."""
     name = " ".join(text.split())
     return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
@@ -72,8 +72,8 @@ def _attribution(passage: Passage) -> str:
     if passage.layer is Layer.SESSIONS:
         return _SAID.get(passage.author, "said")
     if passage.layer in (Layer.VECTORS, Layer.WIKI):
-        return f"from {_name(passage.title) or _name(passage.source.removeprefix('document:'))}"
+        return f"from {one_line(passage.title) or one_line(passage.source.removeprefix('document:'))}"
     if passage.layer is Layer.FABRIC:
-        title = _name(passage.title) if passage.title != passage.text else ""
-        return f"{_name(passage.kind) or 'note'}{f' ({title})' if title else ''}"
+        title = one_line(passage.title) if passage.title != passage.text else ""
+        return f"{one_line(passage.kind) or 'note'}{f' ({title})' if title else ''}"
     return _NOTED.get(passage.author, "noted")
