@@ -13,6 +13,7 @@ from memory_os.errors import BadRequest
 from memory_os.memory import Layer, Scope
 from memory_os.recall import Query, query_of, scope_of
 from memory_os.recall.query import layers_of
+from support.library import real_embedder
 
 NOW = 1_790_000_000.0
 JSON = st.recursive(
@@ -64,6 +65,26 @@ def test_a_megabyte_is_cut_to_its_ends() -> None:
     assert query.text.startswith("Look at this log")
     assert query.text.endswith("why does the importer crash?")
     assert {"log", "importer", "crash"} <= set(query.terms)
+
+
+@pytest.mark.parametrize(
+    ("filling", "asked"),
+    [
+        ("The importer wrote another line about nothing in particular. ", "Why does the importer crash?"),
+        ("2026-09-21T14:13:07.221 INFO [pool-3] id=8f3c:19 took=0.221\n", "Why does the importer crash?"),
+        ("{'a': [1, 2], 'b': None}, ", "Why does the importer crash?"),
+        ("本番サーバーのログは九十日間保存してから自動的に削除します。", "京都ではどこに泊まりますか？"),
+        ("部署只能在周二和周四进行，需要两个人批准。", "项目周会是什么时候？"),
+        ("Кэш каталога очищается автоматически каждые шесть часов. ", "Когда выйдет релиз?"),
+        ("ينتهي عقد إيجار المكتب في نهاية شهر يونيو. ", "متى ينتهي العقد؟"),
+    ],
+)
+def test_the_encoder_reads_all_of_a_long_message_that_is_kept(filling: str, asked: str) -> None:
+    text = Query.of(f"{filling * 200}{asked}", Scope(), now=NOW).text
+    assert text.endswith(asked)
+    encoder: Any = real_embedder()._encoder
+    (tokens,) = encoder._tokens([f"query: {text}"])
+    assert 100 < len(tokens) < encoder._weights.positions - 4
 
 
 def test_our_own_block_in_a_message_is_no_question() -> None:

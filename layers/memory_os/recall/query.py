@@ -17,6 +17,10 @@ from memory_os.text.language import language_of
 # The encoder reads some 500 tokens. Of a long message (a pasted log) the question is at one of the ends.
 _HEAD_CHARS = 1200
 _TAIL_CHARS = 500
+# Digits, marks and Chinese or Japanese characters cost more than two Latin letters do: with more of them than this share,
+# less of a text fits, and what doesn't fit would be its end.
+_CROWDED_SHARE = 0.2
+_CROWDED_BY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,11 @@ def scope_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Scope:
 
 
 def _ends(text: str) -> str:
-    if len(text) <= _HEAD_CHARS + _TAIL_CHARS:
-        return text
-    return f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
+    sample = text[:_HEAD_CHARS] + text[-_TAIL_CHARS:]
+    crowded = sum(char >= "\u2e80" or not (char.isalpha() or char.isspace()) for char in sample)
+    by = _CROWDED_BY if crowded > _CROWDED_SHARE * len(sample) else 1
+    head, tail = _HEAD_CHARS // by, _TAIL_CHARS // by
+    return text if len(text) <= head + tail else f"{text[:head]}\n{text[-tail:]}"
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:
