@@ -90,7 +90,7 @@ def redact(text: str) -> tuple[str, int]:
     total = 0
     for _ in range(_ROUNDS):
         before = total
-        for step in (_private_keys, _labelled, _urls, _authorization, _webhooks, _shapes):
+        for step in (private_keys, _labelled, _urls, _authorization, _webhooks, _shapes):
             text, count = step(text)
             total += count
         if total == before:
@@ -98,7 +98,7 @@ def redact(text: str) -> tuple[str, int]:
     return text, total
 
 
-def _private_keys(text: str) -> tuple[str, int]:
+def private_keys(text: str) -> tuple[str, int]:
     """PEM blocks, whole; one without an end loses what looks like key material after its first line."""
     pieces: list[str] = []
     position = count = 0

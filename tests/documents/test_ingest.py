@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from memory_os.config import Settings
 from memory_os.documents import Documents, FileReport, IngestReport
+from memory_os.documents.files import Content, read_file
 from memory_os.documents.ingest import SOURCE_PREFIX
 from memory_os.errors import DocumentError
 from memory_os.index import Index
@@ -306,6 +308,83 @@ def test_a_deleted_or_renamed_file_leaves_with_the_next_ingest_of_its_folder(
     assert sorted(documents.missing()) == [f"document:{outside}"]
     assert passages(documents, "deep/renamed.md")
     assert not passages(documents, "deep/b.md")
+
+
+def test_a_path_that_is_gone_takes_what_came_from_it_along(documents: Documents, settings: Settings, tmp_path: Path) -> None:
+    for name in ("deep/a.md", "deep/er/b.md", "deeper.md"):
+        write(settings.vault / name, f"text of {name}")
+    documents.ingest(settings.vault)
+    shutil.rmtree(settings.vault / "deep")
+    report = documents.ingest(settings.vault / "deep")
+    assert [(one.path, one.status) for one in report.files] == [("deep/a.md", "removed"), ("deep/er/b.md", "removed")]
+    assert found(documents, "text") == ["text of deeper.md"]
+    with pytest.raises(DocumentError, match="nothing at"):
+        documents.ingest(settings.vault / "deep")
+
+
+def test_a_round_reads_only_what_has_another_size_or_time(
+    documents: Documents, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = time.time() - 100
+    for name in ("a.md", "b.md", "c.pdf"):
+        os.utime(write(settings.vault / name, f"text of {name}"), (old, old))
+    documents.ingest(settings.vault)
+    read: list[str] = []
+
+    def reading(path: Path) -> Content:
+        read.append(path.name)
+        return read_file(path)
+
+    monkeypatch.setattr("memory_os.documents.ingest.read_file", reading)
+    documents.refresh()
+    assert read == []
+    os.utime(settings.vault / "a.md", (old + 9, old + 9))
+    os.utime(write(settings.vault / "b.md", "TEXT of b.md"), (old + 9, old + 9))
+    assert [one.status for one in documents.refresh().files] == ["unchanged", "ok", "skipped"]
+    assert read == ["a.md", "b.md"]
+    documents.refresh()
+    assert read == ["a.md", "b.md"]
+
+
+def test_an_edit_within_the_clocks_step_is_seen(documents: Documents, settings: Settings) -> None:
+    path = write(settings.vault / "a.md", "before")
+    stamp = path.stat().st_mtime_ns
+    documents.ingest(path)
+    write(path, "after!")
+    os.utime(path, ns=(stamp, stamp))
+    assert only(documents.refresh()).status == "ok"
+
+
+def test_a_round_counts_what_changed_and_nothing_else(documents: Documents, settings: Settings, store: Store) -> None:
+    def counted() -> int:
+        return int(store.value("SELECT value FROM counters WHERE name = 'documents_skipped'"))
+
+    write(settings.vault / "a.pdf", "x")
+    path = write(settings.vault / "b.md", "text")
+    documents.ingest(settings.vault)
+    assert counted() == 1
+    path.unlink()
+    path.mkdir()  # known, there, and not to be read
+    for _ in range(3):
+        documents.refresh()
+    assert counted() == 2
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.yaml", "a.html", "a.csv"])
+def test_secrets_stay_in_the_file(documents: Documents, settings: Settings, store: Store, name: str) -> None:
+    lines = ["-----BEGIN PRIVATE KEY-----", *(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj"] * 90), "-----END PRIVATE KEY-----"]
+    key = "\n".join(f"  {line}" for line in lines)  # indented, as in a YAML file: the file is not all key
+    text = f"The staging gateway listens on 8443.\n\nDB_PASSWORD=abc123xyz\n\n{key}\n\nThe end.\n"
+    path = write(settings.vault / name, text)
+    report = only(documents.ingest(path))
+    kept = "\n".join(f"{one.title}\n{one.context}\n{one.text}" for one in passages(documents, name))
+    assert "8443" in kept and "The end" in kept
+    assert "abc123xyz" not in kept and "MIIEv" not in kept
+    assert report.status == "ok"
+    assert path.read_text() == text
+    assert store.value("SELECT value FROM counters WHERE name = 'secrets_redacted'") == 2
+    documents.refresh()
+    assert store.value("SELECT value FROM counters WHERE name = 'secrets_redacted'") == 2
 
 
 def test_what_was_forgotten_does_not_come_back(documents: Documents, settings: Settings, store: Store) -> None:

@@ -81,7 +81,7 @@ def test_every_kind_of_error_has_its_exit_code(error: type[MemoryOSError], code:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nonsense",), ("status", "--nonsense"), ("recall",), ("facts", "nonsense"), ("ingest", "/no/such/file")]
+    "arguments", [("nonsense",), ("status", "--nonsense"), ("recall",), ("facts", "nonsense")]
 )
 def test_wrong_usage_is_2_without_a_traceback(command: Command, arguments: tuple[str, ...]) -> None:
     code, out, err = command(*arguments)
@@ -250,6 +250,17 @@ def test_a_document_goes_in_and_is_recalled(warm: Command, served: Home, tmp_pat
     assert code == 0 and "forty tonnes" in out
     found = warm.json("recall", "how much does the harbour crane lift")
     assert found["outcome"] == "injected"
+
+
+def test_a_path_that_is_gone_leaves_memory_and_one_never_known_is_an_error(warm: Command, tmp_path: Path) -> None:
+    file = tmp_path / "quay.md"
+    file.write_text("The quay is closed on Sundays.\n", "utf-8")
+    warm("ingest", str(file))
+    file.unlink()
+    assert warm.json("ingest", str(file))["removed"] == 1
+    code, out, err = warm("ingest", str(file))
+    assert (code, out) == (2, "")
+    assert "nothing at" in err
 
 
 def test_recall_of_nothing_is_1(warm: Command) -> None:

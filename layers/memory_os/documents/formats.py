@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from memory_os.documents.blocks import Kind, Syntax, blocks_of
@@ -12,6 +12,7 @@ from memory_os.documents.decode import decode
 from memory_os.documents.frontmatter import FrontMatter, read_front_matter
 from memory_os.documents.markup import text_of_html
 from memory_os.errors import DocumentError
+from memory_os.redact import private_keys, redact
 
 __all__ = ["Parsed", "parse"]
 
@@ -40,17 +41,23 @@ class Parsed:
     chunks: list[Chunk]
     front: FrontMatter
     notes: tuple[str, ...] = ()
+    secrets: int = 0  # how many were replaced
 
 
 def parse(name: str, data: bytes, now: float) -> Parsed:
-    """Parse one file's bytes by its name's ending. Raises DocumentError with the reason it can't be ingested."""
+    """Parse one file's bytes by its name's ending, without its secrets: what is made of it is shared.
+
+    Raises DocumentError with the reason it can't be ingested.
+    """
     path = PurePath(name)
     ending = path.suffix.lower()
     if ending in _NOT_SUPPORTED:
         raise DocumentError(f"{ending[1:].upper()} is not supported")
     decoded = decode(data, declared=ending in _HTML)
     notes = [f"{decoded.replaced} characters could not be decoded"] if decoded.replaced else []
-    title, text, front = "", decoded.text, FrontMatter()
+    # Before it is cut: a key's last lines would say nothing of what they are. The rest is found in any passage.
+    text, secrets = private_keys(decoded.text)
+    title, front = "", FrontMatter()
     syntax = _syntax(ending)
     if ending in _HTML:
         title, text = text_of_html(text)
@@ -63,7 +70,19 @@ def parse(name: str, data: bytes, now: float) -> Parsed:
     if not chunks:
         raise DocumentError("empty")
     title = title or _first_heading(text, syntax) or path.stem
-    return Parsed(title[:_TITLE_MAX], chunks, front, tuple(notes))
+    return _redacted(Parsed(title[:_TITLE_MAX], chunks, front, tuple(notes), secrets))
+
+
+def _redacted(parsed: Parsed) -> Parsed:
+    """Passage by passage: a large file must not hold the interpreter for seconds. A heading counts in its own passage."""
+    texts = [redact(one.text) for one in parsed.chunks]
+    chunks = [
+        replace(one, text=text, headings=tuple(redact(heading)[0] for heading in one.headings))
+        for one, (text, _) in zip(parsed.chunks, texts, strict=True)
+    ]
+    front = replace(parsed.front, tags=tuple(redact(tag)[0] for tag in parsed.front.tags))
+    secrets = parsed.secrets + sum(count for _, count in texts)
+    return replace(parsed, title=redact(parsed.title)[0], chunks=chunks, front=front, secrets=secrets)
 
 
 def _syntax(ending: str) -> Syntax:

@@ -27,13 +27,16 @@ __all__ = ["Documents", "FileReport", "IngestReport", "Progress"]
 Progress = Callable[[int, int, str], None]
 
 SOURCE_PREFIX = "document:"
+# File systems stamp times in steps of up to 2 s (FAT, some shares).
+SETTLED_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
     """How one file went; `removed`: it is gone from its folder, and so from memory.
 
-    `chunks`: how many passages it has now. `notes`: what was passed over in it.
+    `chunks`: how many passages it has now. `notes`: what was passed over in it. `known`: it went the same way the last
+    time, and is not counted again.
     """
 
     path: str
@@ -41,6 +44,7 @@ class FileReport:
     reason: str = ""
     chunks: int = 0
     notes: tuple[str, ...] = ()
+    known: bool = False
 
 
 @dataclass(slots=True)
@@ -81,16 +85,24 @@ class Documents:
         self.store = store
         self.index = index
         self.vault = settings.vault
+        # Why a file could not be read when it was last tried, by path.
+        self._unread: dict[str, str] = {}
 
     # -- ingesting ---------------------------------------------------------------------------------------------------
 
     def ingest(self, path: Path, progress: Progress | None = None) -> IngestReport:
         """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
 
-        What was taken from a folder earlier and is no longer in it leaves memory. Raises DocumentError if the path is
-        relative or there is nothing at it.
+        What was taken from a folder earlier and is no longer in it leaves memory, and so does what was taken from a path
+        at which there is nothing any more. Raises DocumentError if the path is relative or there never was anything.
         """
-        root = _resolved(path)
+        try:
+            root = _resolved(path)
+        except DocumentError:
+            gone = self._gone_below(path)
+            if not gone:
+                raise
+            return IngestReport(self._removed(gone))
         found = list(find_files(root))
         report = self._take(found, progress)
         if root.is_dir():
@@ -98,17 +110,20 @@ class Documents:
         return report
 
     def refresh(self, progress: Progress | None = None) -> IngestReport:
-        """Take in again what is known and still there: edited files, and those an older chunker cut."""
-        known = [self._absolute(row["path"]) for row in self.store.rows("SELECT path FROM documents ORDER BY path")]
-        return self._take([Found(path) for path in known if not _is_gone(path)], progress)
+        """Take in again what is known and still there: edited files, and those an older chunker cut.
 
-    def _take(self, found: list[Found], progress: Progress | None) -> IngestReport:
+        A file is read only when its size or time differs from what it was, so that a round over many costs little.
+        """
+        known = [self._absolute(row["path"]) for row in self.store.rows("SELECT path FROM documents ORDER BY path")]
+        return self._take([Found(path) for path in known if not _is_gone(path)], progress, by_stat=True)
+
+    def _take(self, found: list[Found], progress: Progress | None, *, by_stat: bool = False) -> IngestReport:
         wanted = [one for one in found if not one.excluded]
         report = IngestReport(excluded=len(found) - len(wanted))
         for done, one in enumerate(wanted):
             if progress is not None:
                 progress(done, len(wanted), _shown(one.path))
-            report.files.append(self._one(one))
+            report.files.append(self._one(one, by_stat))
         if progress is not None:
             progress(len(wanted), len(wanted), "")
         self._tally(report)
@@ -117,39 +132,58 @@ class Documents:
     def _leave(self, root: Path) -> list[FileReport]:
         """Forget the documents below a folder whose files are gone: deleted, moved or renamed."""
         names = [source.removeprefix(SOURCE_PREFIX) for source in self.missing()]
-        gone = [name for name in names if self._absolute(name).is_relative_to(root)]
-        for name in gone:
-            self.forget(SOURCE_PREFIX + name)
-        return [FileReport(name, "removed", "is gone") for name in gone]
+        return self._removed([name for name in names if self._absolute(name).is_relative_to(root)])
 
-    def _one(self, found: Found) -> FileReport:
+    def _removed(self, names: list[str]) -> list[FileReport]:
+        for name in names:
+            self.forget(SOURCE_PREFIX + name)
+        return [FileReport(name, "removed", "is gone") for name in names]
+
+    def _one(self, found: Found, by_stat: bool) -> FileReport:
+        shown = _shown(found.path)
         try:
             name = self._name(found.path)
             if found.refused:
                 raise DocumentError(found.refused)
+            row = self.store.row("SELECT * FROM documents WHERE path = ?", (name,))
+            if by_stat and row is not None and _untouched(row, found.path) and self._complete(row):
+                return _as_before(row)
             content = read_file(found.path)
         except DocumentError as error:
             # Not read: what an earlier ingest took from it stays.
-            return FileReport(_shown(found.path), "skipped", error.message)
-        row = self.store.row("SELECT * FROM documents WHERE path = ?", (name,))
+            known = self._unread.get(shown) == error.message
+            self._unread[shown] = error.message
+            return FileReport(shown, "skipped", error.message, known=known)
+        self._unread.pop(shown, None)
         digest = hashlib.sha256(content.data).hexdigest()
-        if row is not None and self._unchanged(row, digest):
-            return FileReport(name, "unchanged" if row["status"] == "ok" else "skipped", row["reason"], row["chunks"])
+        if row is not None and row["sha256"] == digest and self._complete(row):
+            self._seen(name, content)
+            return _as_before(row)
         return self._replace(name, content, digest)
 
-    def _unchanged(self, row: Row, digest: str) -> bool:
-        same: bool = row["sha256"] == digest and row["chunker"] == CHUNKER
-        return same and row["chunks"] == len(self.index.of_source(SOURCE_PREFIX + row["path"]))
+    def _complete(self, row: Row) -> bool:
+        """Whether the passages are there, all of them and as this chunker cuts."""
+        source = SOURCE_PREFIX + row["path"]
+        there = self.store.value("SELECT count(*) FROM passages WHERE source = ?", (source,))
+        return bool(row["chunker"] == CHUNKER and row["chunks"] == there)
+
+    def _seen(self, name: str, content: Content) -> None:
+        """The same bytes under another time: the next round needs not read them."""
+        with self.store.write() as db:
+            db.execute(
+                "UPDATE documents SET size = ?, mtime_ns = ?, ingested_at = ? WHERE path = ?",
+                (len(content.data), content.mtime_ns, time.time(), name),
+            )
 
     def _replace(self, name: str, content: Content, digest: str) -> FileReport:
         """Parse and write: passages and row in one transaction. A file that is no longer text loses its passages."""
         now = time.time()
         notes: tuple[str, ...] = ()
         passages: list[Passage] = []
-        title = reason = ""
+        secrets, title, reason = 0, "", ""
         try:
             parsed = parse(name, content.data, now)
-            title = parsed.title
+            title, secrets = parsed.title, parsed.secrets
             passages, kept_out = self._without_forgotten(self._passages(name, parsed, content, now))
             notes = (*parsed.notes, *([f"{kept_out} passages stay forgotten"] if kept_out else []))
             if not passages:
@@ -161,6 +195,8 @@ class Documents:
             self.index.replace(SOURCE_PREFIX + name, passages)
             values = (digest, CHUNKER, len(content.data), content.mtime_ns, title, status, reason, len(passages), now)
             _write_row(db, name, values)
+            if secrets:
+                self.store.count("secrets_redacted", secrets, reason="document")
         return FileReport(name, status, reason, len(passages), notes)
 
     def _passages(self, name: str, parsed: Parsed, content: Content, now: float) -> list[Passage]:
@@ -195,7 +231,7 @@ class Documents:
         return kept, len(passages) - len(kept)
 
     def _tally(self, report: IngestReport) -> None:
-        reasons = Counter(one.reason for one in report.files if one.status == "skipped")
+        reasons = Counter(one.reason for one in report.files if one.status == "skipped" and not one.known)
         for reason, count in reasons.items():
             self.store.count("documents_skipped", count, reason=reason)
         noted = [f"{one.path}: {'; '.join(one.notes)}" for one in report.files if one.notes]
@@ -206,15 +242,24 @@ class Documents:
 
     def remove(self, path: Path) -> int:
         """Take a file, or all files below a folder, out of memory; the files themselves stay. Returns how many."""
-        name = self._name(Path(path))
-        below = [
+        return len(self._removed(self._below(path)))
+
+    def _below(self, path: Path) -> list[str]:
+        """The names of what is known at a path or below it."""
+        name = self._name(path)
+        return [
             row["path"]
-            for row in self.store.rows("SELECT path FROM documents")
+            for row in self.store.rows("SELECT path FROM documents ORDER BY path")
             if row["path"] == name or self._absolute(row["path"]).is_relative_to(self._absolute(name))
         ]
-        for one in below:
-            self.forget(SOURCE_PREFIX + one)
-        return len(below)
+
+    def _gone_below(self, path: Path) -> list[str]:
+        """The names of what was taken from a path at which there surely is nothing now."""
+        try:
+            meant = path.resolve()
+            return self._below(meant) if path.is_absolute() and _is_gone(meant) else []
+        except (OSError, RuntimeError, ValueError):
+            return []
 
     def forget(self, source: str) -> int:
         """Remove one document by its source (`document:<path>`): passages, vectors to come, and row. Returns passages."""
@@ -278,6 +323,21 @@ def _resolved(path: Path) -> Path:
         raise DocumentError(f"There is nothing at {_shown(path)}.") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise DocumentError(f"{_shown(path)} can't be read: {error}.") from error
+
+
+def _as_before(row: Row) -> FileReport:
+    status: Literal["unchanged", "skipped"] = "unchanged" if row["status"] == "ok" else "skipped"
+    return FileReport(row["path"], status, row["reason"], row["chunks"], known=True)
+
+
+def _untouched(row: Row, path: Path) -> bool:
+    """Whether size and time are those of the last look. A file as young as a clock's step then may have changed since."""
+    try:
+        now = path.lstat()
+    except OSError:
+        return False
+    settled = row["ingested_at"] - row["mtime_ns"] / 1e9 > SETTLED_S
+    return settled and (row["size"], row["mtime_ns"]) == (now.st_size, now.st_mtime_ns)
 
 
 def _is_gone(path: Path) -> bool:

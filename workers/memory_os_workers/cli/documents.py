@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @json_option
 @pass_invocation
 def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
     """Take files or folders in as documents.
 
-    An edited one replaces its old text, an unchanged one is left, one gone from a folder leaves.
+    An edited one replaces its old text, an unchanged one is left, one that is gone leaves memory.
 
     Exit code 1: at least one file was skipped; each is named with its reason.
     """
