@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from memory_os.errors import BadRequest, FabricError
 from memory_os.fabric import Fabric
+from memory_os.fabric.layer import TOOL_REFRESH_WAIT_S
 from memory_os.memory import Layer, Passage, Scope
 from memory_os.tooling import Arguments, Caller
 
@@ -237,6 +241,7 @@ def test_telemetry_is_the_callers_own(fabric: Fabric) -> None:
     )
     assert [item["event"] for item in result["results"]] == ["tool", "recall"]
     assert result["results"][0]["query"] == "asked by default/telegram:7"
+    assert "milliseconds" not in result["results"][0], "nobody measures it"
     assert (result["recalls"], result["tools"]) == ({"injected": 1}, {"fabric_recall": 1})
 
 
@@ -252,6 +257,41 @@ def test_obsidian_starters_are_never_entries_and_never_overwrite(fabric: Fabric,
 def test_starters_of_a_new_folder_leave_the_fabric_empty(fabric: Fabric) -> None:
     assert len(call(fabric, "fabric_init_obsidian")["created"]) == 2
     assert fabric.refresh().added == 0
+
+
+@contextmanager
+def being_read(fabric: Fabric) -> Iterator[None]:
+    """Another thread reads a folder that never ends."""
+    started, ended = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with fabric.mirror._lock:
+            started.set()
+            ended.wait(60)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    started.wait(60)
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_writing_does_not_wait_for_a_folder_that_is_being_read(fabric: Fabric, folder: Path) -> None:
+    known = write(fabric, summary="Known before")
+    with being_read(fabric):
+        started = time.monotonic()
+        written = call(fabric, "fabric_write", type="task", summary="Meanwhile", content="x")
+        judged = call(fabric, "fabric_curate", entry_id=known, training_value="high")
+        assert time.monotonic() - started < 4 * TOOL_REFRESH_WAIT_S + 2
+    assert written["status"] == "written" and "still being read" in written["note"]
+    assert "handle" not in written
+    assert (folder / written["path"]).is_file()
+    assert judged["training_value"] == "high"
+    fabric.refresh()
+    found = {card.ref: card for card in fabric.cards()}
+    assert found[written["id"]].summary == "Meanwhile"
+    assert found[known].training_value == "high"
 
 
 def test_links_for_the_graph(fabric: Fabric, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memory_os.fabric.entry import fields_list
 from memory_os.store import Row
@@ -69,7 +70,7 @@ def current(cards: Sequence[Card]) -> list[Card]:
     ]
 
 
-def card_of(row: Row) -> Card:
+def card_of(row: Row | dict[str, Any]) -> Card:
     return Card(
         key=row["key"], ref=row["ref"], id=row["id"], path=row["path"], agent=row["agent"], type=row["type"],
         summary=row["summary"], created_at=row["created_at"], status=row["status"], outcome=row["outcome"],

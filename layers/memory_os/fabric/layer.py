@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from memory_os.config import Settings
 from memory_os.errors import BadRequest, FabricError
@@ -15,7 +15,7 @@ from memory_os.fabric.card import Card, card_of
 from memory_os.fabric.entry import CURATION, Entry, render
 from memory_os.fabric.folder import Folder
 from memory_os.fabric.frontmatter import set_field
-from memory_os.fabric.mirror import Mirror, Refreshed, body_hash
+from memory_os.fabric.mirror import Mirror, Refreshed, body_hash, card_to_be
 from memory_os.fabric.passages import source_of
 from memory_os.fabric.pending import PendingWork, answers, is_open, pending, unfinished
 from memory_os.fabric.tiers import tier_of
@@ -134,7 +134,8 @@ class Fabric:
     def write(self, entry: Entry) -> tuple[Card, bool]:
         """A new entry of ours; `id`, `agent` and links are set here. False: the same was just written, and is given back.
 
-        Raises FabricError if the folder can't take it; then nothing of it stands anywhere.
+        While a large folder is being read the entry is indexed after that. Raises FabricError if the folder can't take
+        it; then nothing of it stands anywhere.
         """
         with self._writing:
             earlier = self._repeated(entry)
@@ -144,7 +145,7 @@ class Fabric:
             name = names.file_name(self.agent, entry.type, entry.summary, entry.id)
             self._refuse_unmounted()
             path = self.folder.create(name, render(entry))
-            return self.mirror.absorb(path), True
+            return self.mirror.absorb(path, TOOL_REFRESH_WAIT_S) or card_to_be(entry, path), True
 
     def curate(self, card: Card, training_value: str, caller: Caller) -> tuple[Card, bool]:
         """Give an entry a value: in its own file if it is ours, else by a small entry of ours that judges it.
@@ -152,9 +153,7 @@ class Fabric:
         Returns the entry that was written, and whether it is the judged one itself. Raises FabricError.
         """
         if card.agent == self.agent:
-            changed = self._rewrite(card, "training_value", training_value)
-            self.mirror.stand(changed.key)
-            return changed, True
+            return self._rewrite(card, "training_value", training_value), True
         row = self.store.row(
             "SELECT * FROM fabric_entries WHERE agent = ? AND curates IN (?, ?)", (self.agent, card.ref, card.id)
         )
@@ -259,10 +258,11 @@ class Fabric:
         found = [self.find(ref) for ref in (entry.review_of, entry.revises, entry.curates) if ref]
         return tuple(f"[[{card.path.removesuffix('.md')}]]" for card in found if card)
 
-    def _rewrite(self, card: Card, name: str, value: str) -> Card:
+    def _rewrite(self, card: Card, name: Literal["tier", "training_value"], value: str) -> Card:
         data = self.folder.read(card.path)
         self.folder.replace(card.path, set_field(data, name, value), expected=data)
-        return self.mirror.absorb(card.path)
+        to_be = replace(card, tier=value) if name == "tier" else replace(card, training_value=value)
+        return self.mirror.absorb(card.path, TOOL_REFRESH_WAIT_S) or to_be
 
     def _move(self, card: Card, tier: str) -> bool:
         if card.agent == self.agent:

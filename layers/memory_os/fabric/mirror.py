@@ -83,14 +83,21 @@ class Mirror:
             self.problem = None
             return self._follow(listing)
 
-    def absorb(self, path: str) -> Card:
-        """Take one file that we just wrote. Raises FabricError if it can't be read back."""
-        with self._lock:
+    def absorb(self, path: str, wait_s: float) -> Card | None:
+        """Take one file that we just wrote. Raises FabricError if it can't be read back.
+
+        None if another thread reads the folder for longer than `wait_s`: the next look takes the file.
+        """
+        if not self._lock.acquire(timeout=wait_s):
+            return None
+        try:
             found = self.folder.look(path)
             known = self._known((path,))
             look = _Pass(time.time(), {}, known, set())
             self._take(found, look)
             self._reconsider(look.touched, look.now)
+        finally:
+            self._lock.release()
         row = self.store.row("SELECT * FROM fabric_entries WHERE path = ?", (path,))
         if row is None:
             raise FabricError(f"{path} was written but is no entry.", cure="Look at its front matter.")
@@ -335,6 +342,11 @@ class Mirror:
     @staticmethod
     def _stamp(found: Found, now: float) -> int:
         return found.modified_ns if now - found.modified_ns / 1e9 > SETTLED_S else _UNSETTLED
+
+
+def card_to_be(entry: Entry, path: str) -> Card:
+    """The card of an entry that is written and not indexed yet."""
+    return card_of({**_columns(entry), "key": entry.ref, "path": path})
 
 
 def body_hash(entry: Entry) -> str:

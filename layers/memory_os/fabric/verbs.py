@@ -103,10 +103,13 @@ class Verbs:
             artifact_paths=tuple(one_line(texts(path)) for path in arguments.strings("artifact_paths")[:50]),
         )
         card, new = self.fabric.write(entry)
+        handle = self.fabric.handle(card)
         result: dict[str, Any] = {
-            "status": "written" if new else "already written", "id": card.ref, "handle": self.fabric.handle(card),
-            "path": card.path,
+            "status": "written" if new else "already written", "id": card.ref, "handle": handle, "path": card.path,
         }  # fmt: skip
+        if not handle:
+            del result["handle"]
+            result["note"] = "The fabric is still being read; the entry is written, and is found once that is done."
         closed = [one.ref for one in (review_of, revises) if one and is_open(one) and answers(card, one)]
         return result | ({"closes": closed} if closed else {}) | ({"redacted": texts.count} if texts.count else {})
 
@@ -186,7 +189,7 @@ class Verbs:
             for row in recalls
         ] + [
             {"at": iso(row["at"]), "event": "tool", "tool": row["tool"], "query": row["query"],
-             "verdict": row["verdict"], "milliseconds": round(row["milliseconds"] or 0.0, 1)}
+             "verdict": row["verdict"]}
             for row in calls
         ]  # fmt: skip
         events = sorted(events, key=lambda one: str(one["at"]), reverse=True)[:last]
