@@ -158,7 +158,7 @@ def moment(text: str) -> float | None:
             year, month, day, clock, fraction, zone = match.groups()
             zone = "+00:00" if not zone or zone in "Zz" else zone
             whole = datetime.fromisoformat(f"{year}-{month}-{day}T{clock or '00:00'}{zone}").timestamp()
-            seconds = whole + float(f"0.{fraction}" if fraction else 0)
+            seconds = round(whole + float(f"0.{fraction}" if fraction else 0), 6)
         else:
             number = float(text)
             seconds = number / 1000 if number > 1e11 else number
