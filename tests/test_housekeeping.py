@@ -16,7 +16,7 @@ from sessions.host import HostDb
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
-ALL = ["history", "fabric", "documents", "trust", "tiers", "ledger", "backup"]
+ALL = ["history", "fabric", "documents", "trust", "tiers", "ledger", "backup", "rejected"]
 
 
 @pytest.fixture

@@ -276,7 +276,7 @@ def test_lines_of_a_first_turn_stay_within_the_budget(tmp_path: Path) -> None:
 # -- whose ---------------------------------------------------------------------------------------------------------
 
 SCOPES = [Scope(), Scope("telegram:1"), Scope("telegram:2"), Scope("local", "work")]
-_MARKS = [f"mark{number}" for number in range(12)]
+_MARKS = [f"mark{number:02}" for number in range(12)]
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
