@@ -299,6 +299,18 @@ def test_a_tool_that_does_not_exist_is_named_with_those_that_do(words: Service) 
     assert "fact_store" in caught.value.cure
 
 
+def test_what_a_person_typed_is_the_users_and_what_a_tool_stored_the_agents(words: Service) -> None:
+    typed = {"platform": "cli", "author": "user"}
+    words.tool("fact_store", typed, action="add", content="The winch is painted green")
+    as_a_tool = {"Ships sail": {"session_id": "s1"}, "Rain falls": {"turn_id": "t1"}, "Bread rises": {"platform": "telegram"}}
+    for text, more in as_a_tool.items():
+        words.tool("fact_store", {**typed, **more}, action="add", content=text)
+    authors = {row["text"]: row["author"] for row in words.engine.store.rows("SELECT text, author FROM facts")}
+    assert authors == {"The winch is painted green": "user"} | dict.fromkeys(as_a_tool, "agent")
+    block = words.recall("what colour is the winch painted")["context"]
+    assert 'user noted, trust 0.50: "The winch is painted green"' in block
+
+
 def test_tools_see_what_was_just_said(words: Service) -> None:
     words.said("The vault code is kestrel-7781.", drain=False)
     found = words.tool("qdrant_search", query="vault code", layers=["sessions"])

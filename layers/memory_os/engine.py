@@ -31,7 +31,7 @@ from memory_os.housekeeping import Housekeeping
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
-from memory_os.memory import Health, State
+from memory_os.memory import Author, Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
 from memory_os.recall.rendering import one_line
@@ -262,6 +262,7 @@ class Engine:
             turn_id=plain_text(given.get("turn_id")),
             platform=plain_text(given.get("platform")),
             project=plain_text(given.get("project")),
+            author=_author(given),
             now=time.time(),
         )
 
@@ -309,6 +310,12 @@ class Engine:
         if state is BlockState.APPLIED:
             return Health(State.OK, "the block stands in SOUL.md")
         return Health(State.DEGRADED, f"the block in SOUL.md is {state.value}", "memory-os soul apply")
+
+
+def _author(given: Mapping[str, Any]) -> Author:
+    """USER for what was typed on the command line, which belongs to no session or turn; a tool call is the agent's."""
+    typed = given.get("author") == Author.USER.value and given.get("platform") == "cli"
+    return Author.USER if typed and not (given.get("session_id") or given.get("turn_id")) else Author.AGENT
 
 
 def _candidate(decision: Decision) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_os.errors import BadRequest
-from memory_os.memory import Scope
+from memory_os.memory import Author, Scope
 from memory_os.text import token_estimate
 
 # A tool result is read by a model that pays for each token: the default page, and the most a caller may ask for.
@@ -26,6 +26,7 @@ class Caller:
     turn_id: str = ""
     platform: str = ""
     project: str = ""
+    author: Author = Author.AGENT  # USER where a person typed it: whose words are stored
     now: float = field(default_factory=time.time)
 
 

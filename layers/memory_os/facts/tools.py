@@ -66,6 +66,7 @@ class FactTools:
             category=arguments.choice("category", CATEGORIES, "general"),
             tags=tuple(arguments.strings("tags")),
             entities=tuple(self._entities(arguments)),
+            author=caller.author,
             evidence=caller.turn_id or caller.session_id,
             origin="fact_store",
             session_id=caller.session_id,
@@ -196,7 +197,7 @@ class FactTools:
         """The new statement: what the old one had, unless changed. Names that left the text don't stay."""
         kept = [name for name in fact.entities if mentions(content, name) or not mentions(fact.text, name)]
         statement = Statement(
-            text=content, scope=caller.scope, category=fact.category, tags=fact.tags,
+            text=content, scope=caller.scope, category=fact.category, tags=fact.tags, author=caller.author,
             entities=tuple(distinct([*kept, *detect_entities(content)])), evidence=caller.turn_id or caller.session_id,
             origin="fact_store", session_id=caller.session_id, valid_from=fact.valid_from, valid_to=fact.valid_to,
         )  # fmt: skip

@@ -60,7 +60,7 @@ class Invocation:
 
     def caller(self, user: str = "local", **more: str) -> dict[str, str]:
         """On whose behalf the service is asked: the terminal's user unless another is named."""
-        return {"user": user, "profile": self.settings.profile, "platform": "cli", **more}
+        return {"user": user, "profile": self.settings.profile, "platform": "cli", "author": "user", **more}
 
     def show(self, data: Any, render: Callable[[Console], None]) -> None:
         """Print the exact data with `--json`, else what `render` makes of it for a person."""
