@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from support.hermes_home import Gateway, HermesHome
-from support.model_server import Endpoint, ModelServer
-from support.service import REPOSITORY, MemoryOS, stopped_at_the_end
+from support.model_server import Endpoint, ModelServer, Request
+from support.service import REPOSITORY, MemoryOS, stopped_at_the_end, wait_until
 
 LINES = {"0.19": "MEMORY_OS_TEST_HERMES_019", "0.22": "MEMORY_OS_TEST_HERMES_022"}
 
@@ -59,6 +59,38 @@ class Installed:
     @property
     def model(self) -> Endpoint:
         return self.hermes.model
+
+    def see(self, turn: Callable[[], object], text: str) -> Request:
+        """Run a turn whose message holds `text`; what the model was sent.
+
+        On a machine so busy that recall missed its deadline (the product counts that), the turn is put again.
+        """
+        for _ in range(4):
+            before = self._missed()
+            turn()
+            request = self.model.turn(text)
+            if request.injected or self._missed() == before:
+                return request
+        raise AssertionError("recall missed its deadline four times in a row")
+
+    def ask(self, gateway: Gateway, text: str, *, key: str, session: str = "") -> Request:
+        """A turn of this user at the gateway; what the model was sent."""
+        return self.see(lambda: gateway.ask(text, key=key, session=session), text)
+
+    def chat(self, text: str, *options: str) -> Request:
+        """A turn of `hermes chat -q`; what the model was sent."""
+        return self.see(lambda: self.hermes.chat(text, *options), text)
+
+    def oneshot(self, text: str) -> Request:
+        """A turn of `hermes -z`; what the model was sent."""
+        return self.see(lambda: self.hermes.oneshot(text), text)
+
+    def _missed(self) -> int:
+        if not self.memory_os.running:
+            return 0
+        wait_until(lambda: not self.memory_os.spooled(), "the spool is empty", 60)
+        counted = self.memory_os.rows("SELECT value FROM counters WHERE name = 'recall_missed'")
+        return int(counted[0][0]) if counted else 0
 
 
 @pytest.fixture(scope="session")

@@ -40,8 +40,7 @@ def test_an_interpreter_that_is_gone(faulty: Installed, gone_interpreter: str) -
 
     faulty.memory_os.start()
     faulty.memory_os.settle()
-    faulty.hermes.oneshot("Where does the tide table hang?")
-    assert "wheelhouse" in faulty.model.turn("Where does the tide table hang?").injected, "nothing was lost"
+    assert "wheelhouse" in faulty.oneshot("Where does the tide table hang?").injected, "nothing was lost"
     faulty.memory_os.stop()
 
 

@@ -34,23 +34,20 @@ def test_a_memory_is_found_in_its_own_language(
 ) -> None:
     gateway.ask(told, key=f"speaker-{language}")
     served.memory_os.settle()
-    gateway.ask(asked, key=f"speaker-{language}")
-    assert expected in served.model.turn(asked).injected
+    assert expected in served.ask(gateway, asked, key=f"speaker-{language}").injected
 
 
 def test_a_japanese_question_finds_an_english_memory(served: Installed, gateway: Gateway) -> None:
     gateway.ask("The emergency generator is tested on the first Monday of each month.", key="two-languages")
     served.memory_os.settle()
-    gateway.ask("非常用発電機の点検はいつ行われますか？", key="two-languages")
-    assert "first Monday" in served.model.turn("非常用発電機").injected
+    assert "first Monday" in served.ask(gateway, "非常用発電機の点検はいつ行われますか？", key="two-languages").injected
 
 
 @pytest.mark.parametrize("text", ["hello!", "thank you", "好的", "obrigado", "спасибо", "شكرا", "ありがとう", "👍"])
 def test_small_talk_gets_nothing(served: Installed, gateway: Gateway, text: str) -> None:
     gateway.ask("My thank-you letters go out by post, never by e-mail.", key="small-talk")
     served.memory_os.settle()
-    gateway.ask(text, key="small-talk")
-    assert served.model.turn(text).injected == ""
+    assert served.ask(gateway, text, key="small-talk").injected == ""
 
 
 @pytest.mark.parametrize(
@@ -59,8 +56,7 @@ def test_small_talk_gets_nothing(served: Installed, gateway: Gateway, text: str)
 def test_an_unrelated_question_gets_nothing(served: Installed, gateway: Gateway, text: str) -> None:
     gateway.ask("The choir rehearses on Thursdays in the chapel on Mill Lane.", key="unrelated")
     served.memory_os.settle()
-    gateway.ask(text, key="unrelated")
-    assert served.model.turn(text).injected == ""
+    assert served.ask(gateway, text, key="unrelated").injected == ""
 
 
 def test_users_at_the_same_moment_never_see_each_others_words(served: Installed, gateway: Gateway) -> None:
@@ -75,6 +71,8 @@ def test_users_at_the_same_moment_never_see_each_others_words(served: Installed,
     ask_all(lambda key: f"I am {key}. What is my locker code in the hall?")
     for key, text in secrets.items():
         block = served.model.turn(f"I am {key}.").injected
+        assert not [other for name, other in secrets.items() if name != key and other in block]
+        block = served.ask(gateway, f"It is {key} again. Which locker code do I have in the hall?", key=key).injected
         assert text in block, f"{key} gets their own"
         assert not [other for name, other in secrets.items() if name != key and other in block]
 
@@ -84,12 +82,13 @@ def test_an_image_message_is_answered_captured_and_recalled(served: Installed, g
     told = {"type": "text", "text": "This is the wiring of the organ loft; the red lead is the neutral one."}
     gateway.ask([told, picture], key="pictures")
     served.memory_os.settle()
-    gateway.ask("Which lead is the neutral one in the organ loft?", key="pictures")
-    assert "red lead" in served.model.turn("Which lead is the neutral one").injected
+    assert (
+        "red lead" in served.ask(gateway, "Which lead is the neutral one in the organ loft?", key="pictures").injected
+    )
 
     asked = {"type": "text", "text": "Is the neutral lead of the organ loft on this picture?"}
-    gateway.ask([asked, picture], key="pictures")
-    blocks = served.model.turn("Is the neutral lead of the organ loft").blocks
+    question = str(asked["text"])
+    blocks = served.see(lambda: gateway.ask([asked, picture], key="pictures"), question).blocks
     assert bool(blocks) == (line.name != "0.19"), "0.19 drops what a hook adds to a message of parts"
 
 
@@ -101,8 +100,10 @@ def test_a_turn_that_ends_in_an_error_is_no_memory_and_leaves_the_next_one_whole
     served.model.script("Break the bell tower request", Fail(400))
     with suppress(AssertionError):  # 0.22 answers with an error status, 0.19 with the error as its text
         gateway.ask("Break the bell tower request, please.", key="errors", session="errors-2")
-    gateway.ask("Until when is the bell tower closed?", key="errors", session="errors-3")
-    assert "ninth of May" in served.model.turn("Until when is the bell tower closed?").injected
+    assert (
+        "ninth of May"
+        in served.ask(gateway, "Until when is the bell tower closed?", key="errors", session="errors-3").injected
+    )
     served.memory_os.settle()
     assert not served.memory_os.rows("SELECT 1 FROM messages WHERE text LIKE '%scripted failure%'")
 
@@ -110,21 +111,29 @@ def test_a_turn_that_ends_in_an_error_is_no_memory_and_leaves_the_next_one_whole
 def test_a_line_is_not_injected_again_while_it_stands_in_the_window(served: Installed, gateway: Gateway) -> None:
     gateway.ask("The caterer for the summer party is Juniper and Sons.", key="once", session="once-told")
     served.memory_os.settle()
-    gateway.ask("Who is the caterer for the summer party?", key="once", session="once-asked")
-    gateway.ask("And what was the caterer of the summer party called?", key="once", session="once-asked")
-    request = served.model.turn("And what was the caterer")
+    served.ask(gateway, "Who is the caterer for the summer party?", key="once", session="once-asked")
+    again = "And what was the caterer of the summer party called?"
+    request = served.ask(gateway, again, key="once", session="once-asked")
     assert sum("The caterer for the summer party is Juniper" in one for one in lines_of(request.blocks)) == 1
     assert "The caterer for the summer party is Juniper" not in request.injected
 
-    gateway.ask("Who is the caterer for the summer party, please?", key="once", session="once-later")
-    assert "Juniper and Sons" in served.model.turn("for the summer party, please?").injected
+    assert (
+        "Juniper and Sons"
+        in served.ask(
+            gateway, "Who is the caterer for the summer party, please?", key="once", session="once-later"
+        ).injected
+    )
 
 
 def test_what_the_session_itself_says_is_not_quoted_back_to_it(served: Installed, gateway: Gateway) -> None:
     gateway.ask("The skipper of the Albatross is off duty on Sundays.", key="own-words", session="own-words")
     served.memory_os.settle()
-    gateway.ask("When is the skipper of the Albatross off duty?", key="own-words", session="own-words")
-    assert "off duty on Sundays" not in served.model.turn("When is the skipper").injected
+    assert (
+        "off duty on Sundays"
+        not in served.ask(
+            gateway, "When is the skipper of the Albatross off duty?", key="own-words", session="own-words"
+        ).injected
+    )
 
 
 def test_recalled_text_that_the_model_quotes_is_not_captured_again(served: Installed, gateway: Gateway) -> None:
@@ -187,6 +196,6 @@ def test_a_service_killed_in_mid_turn_loses_nothing_and_doubles_nothing(served: 
     for crate in ("Crate 12", "Crate 13"):
         stored = served.memory_os.rows("SELECT count(*) FROM messages WHERE text LIKE ?", f"{crate} of the expedition%")
         assert stored == [(1,)], crate
-    gateway.ask("What is in crate 12 and crate 13 of the expedition?", key="killed", session="killed-3")
-    block = served.model.turn("What is in crate 12 and crate 13").injected
+    question = "What is in crate 12 and crate 13 of the expedition?"
+    block = served.ask(gateway, question, key="killed", session="killed-3").injected
     assert "spare propeller" in block and "signal flares" in block

@@ -16,13 +16,11 @@ def test_what_was_told_in_one_session_stands_in_the_prompts_of_two_others(home: 
     bloom = home.hermes.sessions()[-1]
     home.memory_os.settle()
 
-    home.hermes.chat("What is the name of our staging database?")
-    second = home.model.turn("What is the name of our staging database?")
+    second = home.chat("What is the name of our staging database?")
     assert "heron" in second.injected
     assert all("heron" not in text for text in second.user_texts[:-1]), "it was recalled, not in the history"
 
-    home.hermes.chat("In which city does our staging database stand?", "--resume", bloom)
-    third = home.model.turn("In which city does our staging database stand?")
+    third = home.chat("In which city does our staging database stand?", "--resume", bloom)
     assert "Bloom filter" in third.user_texts[0], "the session was resumed"
     assert "Frankfurt" in third.injected
 
@@ -30,7 +28,7 @@ def test_what_was_told_in_one_session_stands_in_the_prompts_of_two_others(home: 
 def test_the_block_is_stored_beside_the_message_and_the_message_itself_stays_clean(home: Installed) -> None:
     home.hermes.oneshot("The release train of project Tamarind leaves every second Tuesday.")
     home.memory_os.settle()
-    home.hermes.chat("When does the release train of project Tamarind leave?")
+    home.chat("When does the release train of project Tamarind leave?")
     content, sent = home.hermes.state(
         "SELECT content, api_content FROM messages WHERE role = 'user' AND content LIKE 'When does the release train%'"
     )[-1]
@@ -41,10 +39,8 @@ def test_the_block_is_stored_beside_the_message_and_the_message_itself_stays_cle
 def test_an_unrelated_question_and_small_talk_get_nothing(home: Installed) -> None:
     home.hermes.oneshot("My sister's allotment is number 41, behind the old waterworks.")
     home.memory_os.settle()
-    home.hermes.chat("How do I reverse a linked list in Rust?")
-    assert home.model.turn("How do I reverse a linked list").injected == ""
-    home.hermes.chat("thanks a lot!")
-    assert home.model.turn("thanks a lot!").injected == ""
+    assert home.chat("How do I reverse a linked list in Rust?").injected == ""
+    assert home.chat("thanks a lot!").injected == ""
 
 
 def test_a_turn_that_fails_at_the_model_is_no_memory_and_breaks_nothing(home: Installed) -> None:
@@ -78,11 +74,10 @@ def test_one_turn_gives_one_block_with_each_line_once(home: Installed) -> None:
     """The hooks and the provider façade serve one turn together; only one of them may speak."""
     home.hermes.oneshot("The ferry to Norderoog needs a booking two days ahead.")
     home.memory_os.settle()
-    home.hermes.oneshot("How long ahead must the ferry to Norderoog be booked?")
-    request = home.model.turn("How long ahead must the ferry")
+    request = home.oneshot("How long ahead must the ferry to Norderoog be booked?")
     assert request.prompt.count("<memory-context>") == 1
     lines = lines_of(request.blocks)
     assert len(lines) == len(set(lines)) and "two days ahead" in request.injected
     home.memory_os.settle()
     stored = home.memory_os.rows("SELECT count(*) FROM messages WHERE text LIKE 'How long ahead must the ferry%'")
-    assert stored == [(1,)]
+    assert stored == [(len(home.model.turns("How long ahead must the ferry")),)]

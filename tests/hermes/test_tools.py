@@ -29,11 +29,12 @@ def test_a_fact_that_the_model_stores_is_recalled_with_its_trust(served: Install
     result = json.loads(served.model.turns("store the telescope")[-1].results[-1])
     assert "error" not in result, result
     served.memory_os.settle()
-    gateway.ask("What kind of telescope is on the roof?", key="astronomer")
-    block = served.model.turn("What kind of telescope").injected
+    block = served.ask(gateway, "What kind of telescope is on the roof?", key="astronomer").injected
     assert fact in block and re.search(r"\(f:[a-z2-7]{8}\).*trust 0\.\d\d", block)
-    gateway.ask("Tell me what kind of telescope stands on the roof.", key="somebody-else")
-    assert fact not in served.model.turn("Tell me what kind of telescope").injected, "a fact is its user's own"
+    assert (
+        fact
+        not in served.ask(gateway, "Tell me what kind of telescope stands on the roof.", key="somebody-else").injected
+    ), "a fact is its user's own"
 
 
 def test_an_entry_that_one_user_writes_into_the_fabric_reaches_every_user(served: Installed, gateway: Gateway) -> None:
@@ -50,22 +51,26 @@ def test_an_entry_that_one_user_writes_into_the_fabric_reaches_every_user(served
     gateway.ask("Now write it down for all of us.", key="warden")
     assert "error" not in json.loads(served.model.turns("write it down for all")[-1].results[-1])
     served.memory_os.settle()
-    gateway.ask("At what time is the fountain dosed with chlorine?", key="visitor")
-    assert "six in the morning" in served.model.turn("At what time is the fountain").injected
+    assert (
+        "six in the morning"
+        in served.ask(gateway, "At what time is the fountain dosed with chlorine?", key="visitor").injected
+    )
 
 
 def test_what_is_forgotten_is_gone_from_prompts_and_from_disk(served: Installed, gateway: Gateway) -> None:
     gateway.ask("The spare tyre of the minibus is stored at Larch Garage.", key="forgetful")
     served.memory_os.settle()
-    gateway.ask("Where is the spare tyre of the minibus?", key="forgetful")
-    found = re.search(r"\((s:[a-z2-7]{8})\)[^\n]*Larch Garage", served.model.turn("Where is the spare tyre").injected)
+    block = served.ask(gateway, "Where is the spare tyre of the minibus?", key="forgetful").injected
+    found = re.search(r"\((s:[a-z2-7]{8})\)[^\n]*Larch Garage", block)
     assert found
     served.model.script("forget about the tyre", call("memory_forget", id=found[1]), Say("Forgotten."))
     gateway.ask("Please forget about the tyre.", key="forgetful")
     result = json.loads(served.model.turns("forget about the tyre")[-1].results[-1])
     assert "error" not in result, result
-    gateway.ask("Tell me: where is the minibus's spare tyre stored?", key="forgetful")
-    assert "Larch Garage" not in served.model.turn("Tell me: where is the minibus").injected
+    assert (
+        "Larch Garage"
+        not in served.ask(gateway, "Tell me: where is the minibus's spare tyre stored?", key="forgetful").injected
+    )
     assert not served.memory_os.rows("SELECT 1 FROM messages WHERE text LIKE '%Larch Garage%'")
 
 
@@ -79,8 +84,7 @@ def test_what_the_hosts_memory_tool_writes_becomes_a_fact_and_is_not_said_twice(
     gateway.ask("Please keep the coffee machine in mind.", key="barista")
     served.memory_os.settle()
     assert served.memory_os.rows("SELECT count(*) FROM facts WHERE text = ?", entry) == [(1,)]
-    gateway.ask("How often does the coffee machine in the tower need descaling?", key="barista")
-    request = served.model.turn("How often does the coffee machine")
+    request = served.ask(gateway, "How often does the coffee machine in the tower need descaling?", key="barista")
     assert entry in request.system, "the host's own MEMORY.md stands in the system prompt"
     assert entry not in request.injected
 
