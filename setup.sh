@@ -19,6 +19,7 @@ python=
 command=setup
 purge=
 dry_run=
+json=
 expect=
 for argument in "$@"; do
     case $expect in
@@ -36,7 +37,8 @@ for argument in "$@"; do
         --uninstall) command=uninstall ;;
         --purge) purge=yes ;;
         --dry-run) dry_run=yes ;;
-        --no-start | --yes | --json) ;;
+        --json) json=yes ;;
+        --no-start | --yes) ;;
         -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) fail "unknown option $argument (./setup.sh --help lists them)" ;;
     esac
@@ -50,7 +52,21 @@ case $hermes_home in
     *) hermes_home=$PWD/$hermes_home ;;
 esac
 export HERMES_HOME="$hermes_home"
-venv=${MEMORY_OS_VENV:-${MEMORY_OS_HOME:-$hermes_home/memory-os}/venv}
+home=${MEMORY_OS_HOME:-$hermes_home/memory-os}
+venv=${MEMORY_OS_VENV:-$home/venv}
+
+installed() { # is there anything that uninstall would undo? A memory that was kept is what --purge is for.
+    for trace in "$hermes_home/plugins/memory-os" "$home/install.json" "$venv" ${purge:+"$home"}; do
+        if [ -e "$trace" ] || [ -L "$trace" ]; then return 0; fi
+    done
+    return 1
+}
+
+if [ "$command" = uninstall ] && ! installed; then
+    say "memory-os is not installed in $hermes_home: nothing to undo"
+    [ -z "$json" ] || printf '{"steps": []}\n'
+    exit 0
+fi
 
 # -- a Python ----------------------------------------------------------------------------------------------------
 

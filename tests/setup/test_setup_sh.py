@@ -101,6 +101,22 @@ def test_a_dry_run_of_uninstall_needs_no_environment(tools: Path, tmp_path: Path
     assert list(tmp_path.iterdir()) == [tools]
 
 
+@pytest.mark.parametrize("trace", ["plugins/memory-os", "memory-os/install.json", "memory-os/venv"])
+def test_uninstall_of_nothing_builds_nothing(tools: Path, tmp_path: Path, trace: str) -> None:
+    done = setup_sh(tools, tmp_path, "--uninstall", "--yes", "--json")
+    assert (done.returncode, done.stdout) == (0, '{"steps": []}\n')
+    assert "not installed" in done.stderr
+    assert list(tmp_path.iterdir()) == [tools]
+    (tmp_path / ".hermes" / trace).mkdir(parents=True)
+    assert "no Python" in setup_sh(tools, tmp_path, "--uninstall").stderr, "what is left of an installation is undone"
+
+
+def test_a_kept_memory_is_something_to_purge(tools: Path, tmp_path: Path) -> None:
+    (tmp_path / ".hermes" / "memory-os").mkdir(parents=True)
+    assert "not installed" in setup_sh(tools, tmp_path, "--uninstall").stderr
+    assert "no Python" in setup_sh(tools, tmp_path, "--uninstall", "--purge").stderr
+
+
 def test_the_help_names_every_flag(tools: Path, tmp_path: Path) -> None:
     done = setup_sh(tools, tmp_path, "--help")
     for flag in ("hermes-home", "fabric-dir", "vault-path", "qdrant-url", "redis-url", "python", "no-start", "dry-run",

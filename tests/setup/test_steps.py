@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 from memory_os import ground_truth
 from memory_os.config import load_settings, set_value
 from memory_os.errors import HostError
+from memory_os_workers.cli import main
 from memory_os_workers.setup import manifest
 from memory_os_workers.setup.host_config import is_enabled, provider_of
 from memory_os_workers.setup.plan import Options, planned
-from memory_os_workers.setup.steps import STEPS, Outcome, StepResult, run_setup
+from memory_os_workers.setup.steps import STEPS, Outcome, StepResult, how_to_call, run_setup
 
 pytestmark = pytest.mark.usefixtures("prepared_model")
 
@@ -60,6 +62,33 @@ def test_flags_go_to_config_yaml_and_comments_stay(hermes_home: Path) -> None:
     assert settings.fabric_dir == Path("~/shared's fabric").expanduser()
     assert settings.values.servers.qdrant_url == "http://127.0.0.1:6333"
     assert settings.values.recall.max_tokens == 800
+
+
+def test_shared_folders_that_are_not_there_are_recorded_as_made(hermes_home: Path) -> None:
+    (hermes_home / "vault").mkdir()
+    install(hermes_home)
+    install(hermes_home)
+    made = manifest.load(load_settings(hermes_home=hermes_home)).created_dirs
+    assert made == [str(hermes_home / "fabric"), str(hermes_home / "plugins")]
+
+
+def test_it_says_how_to_call_the_command_from_anywhere(hermes_home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--home", str(hermes_home), "setup", "--no-start"]) == 0
+    (line,) = capfd.readouterr().out.rpartition("Call it from any folder:\n")[2].splitlines()
+    assert line.endswith(f"--home '{hermes_home}' status")
+    called = subprocess.run(["/bin/sh", "-c", line], cwd="/", env={}, capture_output=True, text=True, check=False)
+    assert called.returncode == 3 and str(hermes_home) in called.stdout, called.stderr
+
+
+def test_with_a_host_it_names_the_hosts_own_command_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = load_settings({}, hermes_home=tmp_path / ".hermes")
+    enabled = [StepResult("enable", Outcome.WARNING, "")]
+    through, direct = how_to_call(settings, enabled)
+    assert through == "hermes memory-os status" and "--home" not in direct
+    assert how_to_call(settings, [StepResult("enable", Outcome.SKIPPED, "")]) == [direct]
+    other = how_to_call(load_settings({}, hermes_home=tmp_path / "a home"), enabled)
+    assert other[0] == f"HERMES_HOME='{tmp_path / 'a home'}' hermes memory-os status"
 
 
 def test_without_flags_config_yaml_is_not_made(hermes_home: Path) -> None:

@@ -115,6 +115,29 @@ def test_purge_of_a_home_of_ours_alone_removes_it(settings: Settings) -> None:
     assert not settings.home.exists()
 
 
+def test_purge_takes_the_shared_folders_that_setup_made_while_they_are_empty(settings: Settings) -> None:
+    installed(settings)
+    record = manifest.load(settings)
+    record.created_dirs += [str(settings.fabric_dir), str(settings.vault)]
+    manifest.save(settings, record)
+    for folder in (settings.fabric_dir, settings.vault):
+        folder.mkdir()
+    (settings.vault / "mine.md").write_text("mine")
+    leave(settings)
+    assert settings.fabric_dir.exists(), "the memory stays, and so does where it is shared"
+    manifest.save(settings, record)
+    leave(settings, purge=True)
+    assert not settings.fabric_dir.exists()
+    assert (settings.vault / "mine.md").exists()
+
+
+def test_purge_leaves_an_empty_folder_that_was_there_before(settings: Settings) -> None:
+    installed(settings)
+    settings.fabric_dir.mkdir()
+    leave(settings, purge=True)
+    assert settings.fabric_dir.exists()
+
+
 def test_leaving_twice_is_leaving_once(settings: Settings) -> None:
     installed(settings)
     leave(settings)

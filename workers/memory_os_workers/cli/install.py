@@ -35,7 +35,7 @@ def setup(
 ) -> int:
     """Install into a Hermes home, start the service, prove it by a round trip. Safe to run again."""
     from memory_os_workers.setup.plan import Options, planned
-    from memory_os_workers.setup.steps import run_setup
+    from memory_os_workers.setup.steps import how_to_call, run_setup
 
     invocation.hermes_home = hermes_home or invocation.hermes_home
     settings = invocation.settings
@@ -45,15 +45,20 @@ def setup(
         invocation.show([asdict(step) for step in plan], lambda out: out.print(_numbered(step.what for step in plan)))
         return OK
     results = _followed(invocation, run_setup(options))
+    more = {"steps": [asdict(result) for result in results], "commands": how_to_call(settings, results)}
+    code = OK
     if no_start:
-        invocation.show({"steps": [asdict(result) for result in results]}, lambda out: None)
-        return OK
-    return _examine(invocation, steps=results)
+        invocation.show(more, lambda out: None)
+    else:
+        code = _examine(invocation, more)
+    if not invocation.as_json:
+        click.echo("\nCall it from any folder:\n" + "\n".join(f"  {line}" for line in more["commands"]))
+    return code
 
 
 @click.command()
 @click.option("--hermes-home", type=click.Path(path_type=Path), help="The Hermes home to leave.")
-@click.option("--purge", is_flag=True, help="Remove the memory as well. The shared fabric and the vault always stay.")
+@click.option("--purge", is_flag=True, help="Remove the memory as well, and a fabric or vault folder of setup's that is empty.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, print the steps.")
 @click.option("--yes", is_flag=True, help="Taken for scripts' sake; uninstall never asks.")
 @json_option
@@ -154,13 +159,12 @@ def _show_changes(invocation: Invocation, changes: list[Change]) -> int:
     return OK
 
 
-def _examine(invocation: Invocation, steps: list[StepResult] | None = None) -> int:
+def _examine(invocation: Invocation, more: dict[str, Any] | None = None) -> int:
     from memory_os_workers.doctor import examine
 
     findings = [asdict(finding) for finding in examine(lambda: invocation.settings)]
     data: dict[str, Any] = {"ok": all(finding["state"] != "fail" for finding in findings), "findings": findings}
-    if steps is not None:
-        data["steps"] = [asdict(result) for result in steps]
+    data |= more or {}
     invocation.show(data, lambda out: out.print("\n".join(["", *(_line(finding) for finding in findings)])))
     return OK if data["ok"] else FINDINGS
 

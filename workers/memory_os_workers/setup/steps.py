@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -57,6 +58,21 @@ def run_setup(options: Options, progress: Callable[[str], None] = lambda _: None
         yield _run_step(run, step)
 
 
+def how_to_call(settings: Settings, results: Iterable[StepResult]) -> list[str]:
+    """Shell lines that reach the command from anywhere: through Hermes if it has the plugin, and by its full path.
+
+    Nothing is put on PATH. A home that isn't the default one is named in the line.
+    """
+    home, default = settings.hermes_home, Path("~/.hermes").expanduser()
+    other = "" if home.resolve() == default.resolve() else shlex.quote(str(home))
+    script = Path(sys.prefix) / "bin" / "memory-os"
+    command = [str(script)] if script.exists() else [sys.executable, "-P", "-m", "memory_os_workers.cli"]
+    direct = f"{shlex.join(command)}{f' --home {other}' if other else ''} status"
+    if not any(result.name == "enable" and result.outcome is not Outcome.SKIPPED for result in results):
+        return [direct]
+    return [f"{f'HERMES_HOME={other} ' if other else ''}hermes memory-os status", direct]
+
+
 def carrier_of(settings: Settings, host: Host | None) -> str:
     """Where the rules go: `section` if the user wants it and this host has prompt sections, else `soul`."""
     wanted = settings.values.ground_truth.carrier
@@ -94,6 +110,10 @@ def _config(run: Installation) -> str:
         config.set_value(run.settings, key, f"'{value.replace(chr(39), chr(39) * 2)}'")
     if run.options.values:
         run.settings = config.load_settings(hermes_home=run.options.hermes_home)
+    # What isn't there yet is made by what follows: the first fabric entry, a document in the vault.
+    missing = [str(path) for path in (run.settings.fabric_dir, run.settings.vault) if not path.exists()]
+    run.record.created_dirs += [path for path in missing if path not in run.record.created_dirs]
+    manifest.save(run.settings, run.record)
     return ", ".join(f"{key}: {value}" for key, value in run.options.values.items()) or "unchanged"
 
 

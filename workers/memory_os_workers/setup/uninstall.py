@@ -43,7 +43,8 @@ def planned_removals(settings: Settings, *, purge: bool) -> list[str]:
         f"take the ground-truth block out of {host / 'SOUL.md'} and rulebook.md",
         f"remove {host / 'plugins' / constants.PLUGIN_KEY}",
         f"remove the memory in {settings.home}" if purge else f"keep the memory in {settings.home}",
-        f"keep the shared fabric in {settings.fabric_dir} and the vault in {settings.vault}",
+        f"keep the shared fabric in {settings.fabric_dir} and the vault in {settings.vault}"
+        + (", unless setup made them and they are empty" if purge else ""),
     ]
     venv = own_venv()
     return [*lines, f"remove the environment {venv}"] if venv else lines
@@ -147,7 +148,7 @@ def _files(leaving: Leaving) -> str:
         for pattern in _OURS if leaving.purge else _DERIVED:
             for path in sorted(home.glob(pattern)):
                 _remove(path)
-        for folder in (path for path in (leaving.settings.spool_dir, leaving.settings.backups_dir) if path.is_dir()):
+        for folder in (leaving.settings.spool_dir, leaving.settings.backups_dir, *_shared_made(leaving)):
             _drop_if_empty(folder)
     except OSError as error:
         raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
@@ -155,6 +156,12 @@ def _files(leaving: Leaving) -> str:
     left = [path for path in home.iterdir() if path != venv] if home.is_dir() else []
     kept = f"memory kept in {home}" if left else f"nothing is left in {home}"
     return f"{kept}; the environment {venv} goes last" if venv else kept
+
+
+def _shared_made(leaving: Leaving) -> list[Path]:
+    """With --purge the fabric and the vault that were not there before setup; they go only if they hold nothing."""
+    shared = (leaving.settings.fabric_dir, leaving.settings.vault)
+    return [path for path in shared if leaving.purge and str(path) in leaving.record.created_dirs]
 
 
 def _remove(path: Path) -> None:
@@ -165,5 +172,5 @@ def _remove(path: Path) -> None:
 
 
 def _drop_if_empty(folder: Path) -> None:
-    if not any(folder.iterdir()):
+    if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
