@@ -50,7 +50,7 @@ class RecallSettings(_Section):
     enabled: bool = True
     max_tokens: Annotated[int, Field(ge=100, le=8000)] = constants.BLOCK_MAX_TOKENS
     max_lines: Annotated[int, Field(ge=1, le=100)] = 16
-    min_probability: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="what the best line must reach to be shown")
+    min_probability: Annotated[float, Field(ge=0, le=1)] = Field(0.7, description="what the best line must reach to be shown")
     off_sessions: list[str] = Field(default_factory=list, description="session ids without recall and capture")
 
 

@@ -66,8 +66,20 @@ def test_between_languages_nothing_is_less_probable(cosine: float, coverage: flo
 
 
 @given(sizes)
-def test_words_alone_don_t_pass_where_meaning_says_otherwise(size: int) -> None:
-    assert probability(candidate(0.0, 1.0), size, cross_language=False) < GATE
+def test_common_words_alone_don_t_pass_where_meaning_says_otherwise(size: int) -> None:
+    common = Candidate(pk=1, cosine=0.0, bm25=1.0, coverage=1.0)
+    assert probability(common, size, cross_language=False) < GATE
+
+
+def test_a_rare_word_that_is_the_whole_question_passes_by_itself() -> None:
+    """Asked for "kafka", the one memory that says it is what is wanted, whatever its vector."""
+    rare = Candidate(pk=1, cosine=0.1, bm25=6.5, coverage=1.0)
+    assert probability(rare, 1300, cross_language=False) > GATE
+
+
+def test_a_rare_name_of_the_question_lifts_a_passage_that_has_it() -> None:
+    plain, named = (Candidate(pk=1, cosine=0.3, bm25=4.0, coverage=0.3, named=named) for named in (False, True))
+    assert probability(named, 60, cross_language=False) > probability(plain, 60, cross_language=False)
 
 
 def test_words_alone_decide_where_there_is_no_vector() -> None:

@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 
 # A stop waits this long for requests in flight, and as long again for work on threads.
 STOP_GRACE_S = 5.0
+_HOME_WATCH_S = 5.0
 # A request that comes while memory.db is still being opened waits this long for it.
 OPENING_MAX_S = 10.0
 
@@ -229,7 +230,9 @@ async def _run(settings: Settings, listener: socket.socket) -> bool:
         service.start()
         run_files.announce(settings, service.started_at)
         _log.info("memory-os %s serves %s (pid %d)", __version__, settings.socket, os.getpid())
+        watching = asyncio.create_task(_watch_home(service))
         await service.stopping.wait()
+        watching.cancel()
     finally:
         _log.info("stopping")
         settings.socket.unlink(missing_ok=True)
@@ -239,6 +242,14 @@ async def _run(settings: Settings, listener: socket.socket) -> bool:
         raise service.failure
     _log.info("stopped")
     return clean
+
+
+async def _watch_home(service: Service) -> None:
+    """Stop when the home is gone (uninstalled by hand, a scratch home deleted): nobody can reach us there any more."""
+    while service.settings.run_dir.is_dir():
+        await asyncio.sleep(_HOME_WATCH_S)
+    _log.warning("%s is gone; the service ends", service.settings.home)
+    service.stopping.set()
 
 
 async def _listen_on_loopback(settings: Settings, runner: Any) -> None:

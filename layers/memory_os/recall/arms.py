@@ -30,6 +30,9 @@ _STRADDLING = 0.5
 # A term in more passages than this share (and than so many) is left out where the question has others.
 _COMMON_SHARE = 0.25
 _COMMON_LEAST = 200
+# A name in no more passages than this share (or than so many) says what a question is about.
+_NAMED_SHARE = 0.01
+_NAMED_LEAST = 4
 # Document frequencies move slowly; a question asks for ten of them.
 _FREQUENCY_TTL_S = 300.0
 _FREQUENCIES_MAX = 20_000
@@ -52,7 +55,8 @@ class Candidate:
     """A passage some arm found. `cosine` is calibrated (unrelated is near 0); `coverage` is 0..1.
 
     `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has. `compared`
-    is False when there is no cosine to judge by: no vector of the question, or none of the passage yet.
+    is False when there is no cosine to judge by: no vector of the question, or none of the passage yet. `named`: it has
+    a name of the question that few passages have.
     """
 
     pk: int
@@ -60,6 +64,7 @@ class Candidate:
     bm25: float
     coverage: float
     compared: bool = True
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +144,26 @@ class Arms:
 
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
+        named = self._named(query)
         most = self._frequencies.information(query.terms) if bm25 else 1.0
         return [
             Candidate(
-                pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0), compared=pk in cosines
+                pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0),
+                compared=pk in cosines, named=pk in named,
             )
             for pk in sorted(bm25.keys() | cosines.keys())
         ]
+
+
+    def _named(self, query: Query) -> set[int]:
+        """Passages with a name of the question, where so few have it that it says what is meant."""
+        few = max(_NAMED_LEAST, int(self._index.count() * _NAMED_SHARE))
+        rare = [name for name in query.names if self._frequencies.count(name) <= few]
+        return {
+            pk
+            for name in rare
+            for pk, _ in self._index.matching(name, query.scope.readable, layers=query.layers, now=query.now)
+        }
 
 
 class _Frequencies:
@@ -165,17 +183,17 @@ class _Frequencies:
 
     def weight(self, term: str) -> float:
         """The term's inverse document frequency; a small memory counts as one of `SMALLEST_CORPUS` passages."""
-        count = self._frequency(term)
+        count = self.count(term)
         weight = _idf(count, max(self._index.count(), SMALLEST_CORPUS))
         return weight if count or not is_bigram(term) else weight * _STRADDLING
 
     def telling(self, terms: tuple[str, ...]) -> list[str]:
         """The terms worth searching for: one that a quarter of all passages have orders nothing and costs the most."""
         most = max(self._index.count() * _COMMON_SHARE, _COMMON_LEAST)
-        rare = [term for term in terms if self._frequency(term) <= most]
+        rare = [term for term in terms if self.count(term) <= most]
         return rare or list(terms)
 
-    def _frequency(self, term: str) -> int:
+    def count(self, term: str) -> int:
         now = time.monotonic()
         known = self._known.get(term)
         if known is not None and now - known[1] < _FREQUENCY_TTL_S:

@@ -13,6 +13,7 @@ from memory_os.sessions.scopes import scope_for
 from memory_os.text import plain_text, query_terms
 from memory_os.text.fence import strip_fence
 from memory_os.text.language import language_of
+from memory_os.text.names import names
 
 # The encoder reads some 500 tokens. Of a long message (a pasted log) the question is at one of the ends.
 _HEAD_CHARS = 1200
@@ -21,6 +22,10 @@ _TAIL_CHARS = 500
 # less of a text fits, and what doesn't fit would be its end.
 _CROWDED_SHARE = 0.2
 _CROWDED_BY = 3
+
+
+# A pasted log is full of things that look like names; the first few are the ones a person asked about.
+_NAMES_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Query:
     layers: tuple[Layer, ...] = ()
     now: float = 0.0
     terms: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     language: str = ""
 
     @classmethod
@@ -74,6 +80,7 @@ class Query:
             layers=tuple(layers),
             now=now,
             terms=tuple(query_terms(clean)),
+            names=tuple(names(clean))[:_NAMES_MAX],
             language=language_of(clean),
         )
 

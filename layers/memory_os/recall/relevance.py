@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 from memory_os.memory import Passage
-from memory_os.recall.arms import Candidate
+from memory_os.recall.arms import SMALLEST_CORPUS, Candidate
 
 _COSINE = 30.9
 _COVERAGE = 6.5
@@ -30,6 +30,13 @@ _CROSS_BIAS = -0.36
 # questions with an answer pass and 3 % of those without. The number of passages adds nothing there.
 _WORDS_COVERAGE = 10.8
 _WORDS_BIAS = -3.1
+# A passage that has a name of the question which few have is about the same thing.
+_NAMED = 2.0
+# One that has all the question's words, and rare ones ("kafka"), needs no likeness: the words' information must reach
+# this share of what a word found once would carry.
+_SPOKEN_COVERAGE = 0.9
+_SPOKEN_INFORMATION = 0.8
+_SPOKEN = 2.5
 # Below this many passages the size term would let anything through.
 _SMALLEST = 8
 
@@ -60,11 +67,15 @@ def probability(candidate: Candidate, searched: int, *, cross_language: bool) ->
     """Probability that the passage answers the question, 0..1."""
     if not candidate.compared:
         return _logistic(_WORDS_COVERAGE * candidate.coverage + _WORDS_BIAS)
+    if candidate.coverage >= _SPOKEN_COVERAGE and candidate.bm25 >= _SPOKEN_INFORMATION * math.log(
+        max(searched, SMALLEST_CORPUS)
+    ):
+        return max(_logistic(_SPOKEN), _logistic(_COSINE * candidate.cosine))
     size = math.sqrt(2 * math.log(max(searched, _SMALLEST)))
     score = _COSINE * candidate.cosine + _COVERAGE * candidate.coverage + _SIZE * size + _BIAS
     if cross_language:
         score = max(score, _CROSS_COSINE * candidate.cosine + _CROSS_SIZE * size + _CROSS_BIAS)
-    return _logistic(score)
+    return _logistic(score + _NAMED * candidate.named)
 
 
 def rank_score(candidate: Candidate, best_bm25: float) -> float:

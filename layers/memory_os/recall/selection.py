@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,14 @@ from memory_os.text import query_terms, token_estimate
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
 _FOLLOWER_PROBABILITY = 0.1
 _FOLLOWER_RANK_SHARE = 0.45
+
+# What passes the gate is shown if it isn't far behind the best line.
+_GATE_RANK_SHARE = 0.4
+# A manual has something to say to every question. What a person or an agent said is shown beside a better line; of
+# documents only what passes the gate itself, and not much of it.
+_DOCUMENT_LAYERS = frozenset({Layer.VECTORS, Layer.WIKI})
+_OF_ONE_DOCUMENT = 2
+_OF_DOCUMENTS = 4
 
 # The first lines carry a whole passage, later ones the part around the question's words.
 _FULL_LINES = 4
@@ -175,13 +184,19 @@ def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) 
     at_gate = [scored for scored in candidates if scored.probability >= limits.probability]
     top = max(scored.rank for scored in at_gate)
     kept = []
+    documents: Counter[str] = Counter()
     for scored in candidates:
-        if scored.probability >= limits.probability or (
-            scored.probability >= _FOLLOWER_PROBABILITY and scored.rank >= _FOLLOWER_RANK_SHARE * top
-        ):
-            kept.append(scored)
-        else:
+        passes = scored.probability >= limits.probability
+        document = scored.passage.layer in _DOCUMENT_LAYERS
+        if not passes and (document or scored.probability < _FOLLOWER_PROBABILITY):
             decisions.append(Decision(scored, False, _BELOW))
+        elif scored.rank < top * (_GATE_RANK_SHARE if passes else _FOLLOWER_RANK_SHARE):
+            decisions.append(Decision(scored, False, "far behind the best line"))
+        elif document and (documents[scored.passage.source] >= _OF_ONE_DOCUMENT or documents.total() >= _OF_DOCUMENTS):
+            decisions.append(Decision(scored, False, "enough of documents"))
+        else:
+            documents[scored.passage.source] += document
+            kept.append(scored)
     return kept
 
 

@@ -167,6 +167,8 @@ def _turns(settings: Settings, data: Generated) -> list[Figure]:
         for turn in range(_TURNS):
             question = data.questions[turn % len(data.questions)]
             captures.append(_elapsed_ms(lambda: _answered(hooks, question, turn)))  # noqa: B023
+        # A nudge that comes after the end would start the service again.
+        importlib.import_module(f"{plugin.__name__}.courier").wait_empty(_READY_TIMEOUT_S)
     injected = [one for one in tokens if one]
     return [
         Figure("recall in the hook, p50", statistics.median(recalls), "ms", 25),
