@@ -121,7 +121,7 @@ def test_update_is_all_or_nothing(call, facts):
         ({}, "`action` is required"),
         ({"action": "destroy"}, "use one of add, search"),
         ({"action": "add"}, "`content` is required"),
-        ({"action": "add", "content": "  "}, "needs text"),
+        ({"action": "add", "content": "  "}, "`content` is required"),
         ({"action": "add", "content": "x" * 4001}, "at most 4,000"),
         ({"action": "add", "content": "x" * 30_000}, "at most 4,000"),
         ({"action": "add", "content": "A fact", "category": "misc"}, "user_pref, project"),

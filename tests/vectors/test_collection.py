@@ -45,7 +45,7 @@ def test_hybrid_runs_both_arms(collection: Collection) -> None:
     assert meant.id not in ids(collection.sparse("ERR-4711", ME, limit=60))
     found = collection.hybrid(direction("question"), "ERR-4711", ME, limit=10)
     assert found.mode == "hybrid"
-    assert ids(found.hits)[:2] == sorted(ids(found.hits)[:2], key=[meant.id, named.id].index)
+    assert set(ids(found.hits)[:2]) == {meant.id, named.id}, "each is first in one arm"
     assert dict(found.hits)[named.id] == pytest.approx(1 / RRF_K, rel=0.1)
 
 

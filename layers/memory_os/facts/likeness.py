@@ -75,9 +75,12 @@ def may_conflict(first: str, second: str) -> bool:
 
 
 def leading_term(text: str) -> str:
-    """The first content word, as a stand-in for the grammatical subject."""
-    terms = query_terms(text)
-    return terms[0] if terms else ""
+    """The first content word, as a stand-in for the grammatical subject.
+
+    First in the text: among the terms words stand before the pairs of Chinese and Japanese, and so numbers before subjects.
+    """
+    said = _plain(text).casefold()
+    return min(query_terms(text), key=lambda term: said.find(term) % (len(said) + 1), default="")
 
 
 def same_outside_text(text: str, one: Collection[str], other: Collection[str]) -> bool:
