@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from memory_os.errors import BadRequest
 from memory_os.facts import Facts
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.memory import Scope
-from sessions.conftest import LOCAL, NOW, Memory, open_memory
+from sessions.conftest import LOCAL, NOW, Memory, open_memory, switch_off, switch_on
 
 BLOCK = """<memory-context>
 Recalled by memory-os; quoted records of earlier conversations and notes.
@@ -98,15 +99,15 @@ def test_background_sessions_are_not_kept(home: Home, session: str) -> None:
 
 
 def test_a_session_switched_off_is_not_kept_until_it_is_on(home: Home) -> None:
-    home.capture.set_session("s1", off=True)
+    switch_off(home.memory, "s1")
     later = 4_000_000_000.0
     assert home.said("Secret plan.", at=later).reason == "memory is off in this session"
-    home.capture.set_session("s1", off=False)
+    switch_on(home.memory, "s1", time.time())
     assert home.said("Open plan for the garden.", at=later).outcome == "stored"
 
 
 def test_a_chat_switched_off_by_the_hosts_key_is_not_kept(home: Home) -> None:
-    home.capture.set_session("agent:main:telegram:42", off=True)
+    switch_off(home.memory, "agent:main:telegram:42")
     later = 4_000_000_000.0
     off = {"at": later, "session_key": "agent:main:telegram:42"}
     assert home.said("Secret plan.", **off).reason == "memory is off in this session"

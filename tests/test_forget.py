@@ -46,7 +46,7 @@ class Home:
         return self.memory.found(words, scope)[0].handle
 
     def remember(self, text: str, scope: Scope = LOCAL, **more: Any) -> Any:
-        return self.facts.remember(text, scope=scope, now=NOW, **more)
+        return self.facts.state(Statement(text, scope, **more), NOW).fact
 
     def on_disk(self, word: str) -> list[str]:
         """Files of ours that hold a word."""
@@ -312,7 +312,7 @@ def test_no_import_brings_it_back(home: Home) -> None:
 def test_the_hosts_files_are_named_and_not_touched(home: Home) -> None:
     path = home.memory.settings.memories_dir / "MEMORY.md"
     path.write_text("The safe opens with quillfeather")
-    fact = home.remember("The safe opens with quillfeather", source="memory:memory")
+    fact = home.remember("The safe opens with quillfeather", origin="memory:memory")
     result = home.forget(id=fact.handle)
     assert any(note.startswith("MEMORY.md") for note in result["notes"])
     assert path.read_text() == "The safe opens with quillfeather"

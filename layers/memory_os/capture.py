@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,10 +67,6 @@ class Capture:
         if captured.outcome == "skipped":
             self.store.count("capture_skipped", reason=f"{kind}: {captured.reason}")
         return captured
-
-    def set_session(self, session_id: str, *, off: bool) -> None:
-        """Switch capture and recall of one session off or on."""
-        self.sessions.off.set(session_id, off, time.time())
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

@@ -264,20 +264,6 @@ def test_orders_in_a_document_are_flagged_and_left_as_they_are(documents: Docume
     assert passages(documents, "b.md")[0].flagged == "instruction-like"
 
 
-def test_remove_takes_a_file_or_a_folder_out(documents: Documents, settings: Settings, tmp_path: Path) -> None:
-    for name in ("ops/a.md", "ops/deep/b.md", "ops-evil/c.md"):
-        write(settings.vault / name, f"secret of {name}")
-    outside = write(tmp_path / "o.md", "outside")
-    documents.ingest(settings.vault)
-    documents.ingest(outside)
-    assert documents.remove(settings.vault / "ops") == 2
-    assert documents.remove(outside) == 1
-    assert documents.remove(outside) == 0
-    assert [one.source for one in documents.index.passages([1, 2, 3, 4]).values()] == ["document:ops-evil/c.md"]
-    assert len(documents.index.deleted_points()) == 3
-    assert (settings.vault / "ops" / "a.md").exists()
-
-
 def test_missing_names_what_is_gone_from_disk(documents: Documents, settings: Settings) -> None:
     for name in ("a.md", "b.md"):
         write(settings.vault / name, "text")
@@ -421,7 +407,7 @@ def test_the_users_files_are_never_written(documents: Documents, settings: Setti
         write(settings.vault / name, "text")
     before = {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in settings.vault.rglob("*")}
     documents.ingest(settings.vault)
-    documents.remove(settings.vault / "a.md")
+    documents.forget("document:a.md")
     assert {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in settings.vault.rglob("*")} == before
 
 

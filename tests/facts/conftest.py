@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from memory_os.config import load_settings
-from memory_os.facts import Facts
+from memory_os.facts import Fact, Facts, Statement
 from memory_os.facts.schema import facts as migrations
 from memory_os.index import Index
 from memory_os.memory import Scope
@@ -19,6 +19,12 @@ ME = Scope("local", "default")
 OTHER = Scope("telegram:42", "default")
 
 Call = Callable[..., dict[str, Any]]
+
+
+def remember(facts: Facts, text: str, now: float = NOW, scope: Scope = ME, **more: Any) -> Fact:
+    """State a fact of the agent's; lists may be given as lists."""
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in more.items()}
+    return facts.state(Statement(text, scope, **values), now).fact
 
 
 @pytest.fixture

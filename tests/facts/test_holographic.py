@@ -12,7 +12,7 @@ from memory_os.errors import HostError
 from memory_os.facts.holographic import evidence_of
 from memory_os.facts.trust import ADJUSTMENT_MAX
 
-from .conftest import ME, OTHER
+from .conftest import ME, OTHER, remember
 
 AT = 1_767_225_600.0  # 2026-01-01
 
@@ -83,7 +83,7 @@ def test_only_new_facts_are_added_later(facts, database):
 
 
 def test_what_is_known_already_is_not_doubled(facts, database):
-    known = facts.remember("the build runs nightly.", scope=ME, entities=["nightly build"], now=AT)
+    known = remember(facts, "the build runs nightly.", scope=ME, entities=["nightly build"], now=AT)
     done = facts.import_holographic(database, ME)
     assert (done.added, done.unchanged) == (2, 1)
     assert facts.get(known.id, ME).counts.support == 0

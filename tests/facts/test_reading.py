@@ -6,7 +6,7 @@ from memory_os.facts import Facts, Statement
 from memory_os.memory import Layer
 from memory_os.tooling import Caller
 
-from .conftest import ME, NOW, OTHER
+from .conftest import ME, NOW, OTHER, remember
 
 AT = NOW + 100
 
@@ -27,7 +27,7 @@ def web(facts: Facts) -> Facts:
             ("The Rust compiler is pinned", ["Rust"]),
         ]
     ):
-        facts.remember(text, scope=ME, entities=entities, now=NOW + position)
+        remember(facts, text, scope=ME, entities=entities, now=NOW + position)
     return facts
 
 
@@ -48,9 +48,9 @@ def test_probe_gives_all_facts_on_an_entity_newest_first(web):
     ],
 )
 def test_an_entity_is_found_by_link_and_by_mention_in_seven_languages(facts, named, mention, entity):
-    before = facts.remember(mention, scope=ME, now=NOW)
-    linked = facts.remember(named, scope=ME, entities=[entity], now=NOW + 1)
-    after = facts.remember(f"{mention} …", scope=ME, tags=["x"], entities=["other"], now=NOW + 2)
+    before = remember(facts, mention, scope=ME, now=NOW)
+    linked = remember(facts, named, scope=ME, entities=[entity], now=NOW + 1)
+    after = remember(facts, f"{mention} …", scope=ME, tags=["x"], entities=["other"], now=NOW + 2)
     assert [fact.id for fact in facts.on_entity(entity, ME, AT)] == [after.id, linked.id, before.id]
     assert entity in after.entities, "a name once known is linked when it is mentioned"
 
@@ -101,7 +101,7 @@ def test_search_uses_the_engines_searcher_when_there_is_one(web):
 
 
 def test_a_searcher_that_returns_anothers_fact_leaks_nothing(web):
-    secret = web.remember("A private matter", scope=OTHER, now=NOW)
+    secret = remember(web, "A private matter", scope=OTHER, now=NOW)
     web.searcher = lambda *_: web.index.of_source(secret.source)
     assert web.search("private", Caller(ME, now=AT), 5) == []
 
@@ -114,8 +114,8 @@ def test_a_question_without_a_match_finds_nothing(web):
 def test_two_users_interleaved_see_only_their_own(facts):
     for turn in range(4):
         for scope, owner in ((ME, "first"), (OTHER, "second")):
-            facts.remember(f"Redis number {turn} of the {owner}", scope=scope, entities=["Redis"], now=NOW + turn)
-            facts.remember(f"Redis number {turn} of the {owner} in Berlin", scope=scope, entities=["Berlin"], now=NOW)
+            remember(facts, f"Redis number {turn} of the {owner}", scope=scope, entities=["Redis"], now=NOW + turn)
+            remember(facts, f"Redis number {turn} of the {owner} in Berlin", scope=scope, entities=["Berlin"], now=NOW)
     for scope, owner, foreign in ((ME, "first", "second"), (OTHER, "second", "first")):
         pairs = facts.conflicts(scope, AT)
         seen = [
@@ -136,7 +136,7 @@ def test_two_users_interleaved_see_only_their_own(facts):
 
 
 def test_another_profile_is_another_scope(facts):
-    fact = facts.remember("Redis is used", scope=ME, now=NOW)
+    fact = remember(facts, "Redis is used", scope=ME, now=NOW)
     with pytest.raises(BadRequest):
         facts.get(fact.id, type(ME)("local", "work"))
 
@@ -162,10 +162,10 @@ def test_find_is_by_statement_not_by_similarity(web):
 
 
 def test_conflicts_of_one_entity(facts):
-    facts.remember("Alpha has 4 workers", scope=ME, entities=["Alpha"], now=NOW)
-    facts.remember("Alpha has 8 workers", scope=ME, entities=["Alpha"], now=NOW)
-    facts.remember("Beta has 2 disks", scope=ME, entities=["Beta"], now=NOW)
-    facts.remember("Beta has 3 disks", scope=ME, entities=["Beta"], now=NOW)
+    remember(facts, "Alpha has 4 workers", scope=ME, entities=["Alpha"], now=NOW)
+    remember(facts, "Alpha has 8 workers", scope=ME, entities=["Alpha"], now=NOW)
+    remember(facts, "Beta has 2 disks", scope=ME, entities=["Beta"], now=NOW)
+    remember(facts, "Beta has 3 disks", scope=ME, entities=["Beta"], now=NOW)
     assert len(facts.conflicts(ME, AT)) == 2
     assert [{pair.a.text, pair.b.text} for pair in facts.conflicts(ME, AT, "beta")] == [
         {"Beta has 2 disks", "Beta has 3 disks"}

@@ -7,12 +7,12 @@ from memory_os.errors import BadRequest
 from memory_os.facts import Statement
 from memory_os.facts.trust import RESTATEMENT
 
-from .conftest import ME, NOW, OTHER
+from .conftest import ME, NOW, OTHER, remember
 
 
 def test_one_statement_from_many_threads_becomes_one_fact(facts):
     def state(turn: int) -> int:
-        return facts.remember("Redis is used in staging", scope=ME, evidence=f"turn-{turn}", now=NOW).id
+        return remember(facts, "Redis is used in staging", scope=ME, evidence=f"turn-{turn}", now=NOW).id
 
     with ThreadPoolExecutor(16) as pool:
         ids = set(pool.map(state, range(48)))
@@ -24,7 +24,7 @@ def test_one_statement_from_many_threads_becomes_one_fact(facts):
 
 def test_no_restatement_is_lost(facts):
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda n: facts.remember("Redis is used", scope=ME, evidence=str(n), source=str(n), now=NOW), range(40)))
+        list(pool.map(lambda n: remember(facts, "Redis is used", scope=ME, evidence=str(n), origin=str(n), now=NOW), range(40)))
     (fact,) = facts.current(ME, NOW)
     assert fact.counts.support == pytest.approx(39 * RESTATEMENT)
     assert facts.index.count() == 1
@@ -35,7 +35,7 @@ def test_many_users_at_once_stay_apart_and_nothing_is_lost(facts):
 
     def work(number: int) -> None:
         scope = scopes[number % 2]
-        fact = facts.remember(f"Queue {number} is drained at {number}:00", scope=scope, entities=[f"Queue {number}"], now=NOW)
+        fact = remember(facts, f"Queue {number} is drained at {number}:00", scope=scope, entities=[f"Queue {number}"], now=NOW)
         facts.feedback(fact, True, NOW, turn=str(number))
         facts.observe_use(fact.id, True, 0.2, NOW)
         assert facts.on_entity(f"Queue {number}", scope, NOW)[0].id == fact.id
@@ -52,7 +52,7 @@ def test_many_users_at_once_stay_apart_and_nothing_is_lost(facts):
 
 
 def test_one_of_two_concurrent_corrections_wins_and_the_other_is_told(facts):
-    fact = facts.remember("The port is 1", scope=ME, now=NOW)
+    fact = remember(facts, "The port is 1", scope=ME, now=NOW)
 
     def correct(port: int) -> str:
         try:

@@ -7,7 +7,7 @@ from memory_os.facts.trust import FEEDBACK, MUTUAL_CONTRADICTION, OBSERVED_USE, 
 from memory_os.memory import Author, Layer, Scope, State
 from memory_os.text import query_terms
 
-from .conftest import DAY, ME, NOW, OTHER
+from .conftest import DAY, ME, NOW, OTHER, remember
 
 SEVEN = {
     "en": ("The staging database listens on port 6380", "which port does the staging database use?"),
@@ -18,10 +18,6 @@ SEVEN = {
     "zh": ("测试数据库监听端口6380", "测试数据库的端口是多少？"),
     "ja": ("テスト用データベースはポート6380で待ち受ける", "テスト用データベースのポートは？"),
 }
-
-
-def remember(facts: Facts, text: str, now: float = NOW, scope: Scope = ME, **values: object) -> Fact:
-    return facts.remember(text, scope=scope, now=now, **values)  # type: ignore[arg-type]
 
 
 def found(facts: Facts, words: str, scope: Scope = ME, now: float = NOW + 1) -> list[str]:
@@ -125,12 +121,12 @@ def test_the_same_words_for_another_time_stay_apart(facts):
 
 
 def test_a_replay_of_the_same_turn_counts_once(facts):
-    remember(facts, "The user prefers tea", evidence="turn-1", source="memory:user")
+    remember(facts, "The user prefers tea", evidence="turn-1", origin="memory:user")
     for later in range(3):
-        again = remember(facts, "The user prefers tea", NOW + later, evidence="turn-1", source="fact_store")
+        again = remember(facts, "The user prefers tea", NOW + later, evidence="turn-1", origin="fact_store")
     assert again.counts.support == 0
     for _ in range(3):
-        again = remember(facts, "The user prefers tea", NOW + 50, source="memory:user")
+        again = remember(facts, "The user prefers tea", NOW + 50, origin="memory:user")
     assert again.counts.support == pytest.approx(RESTATEMENT)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from memory_os.config import Settings, load_settings
 from memory_os.index import Index
 from memory_os.memory import Passage, Scope
 from memory_os.sessions import CapturedTurn, Sessions
+from memory_os.sessions.off import digest
 from memory_os.sessions.schema import sessions as sessions_migrations
 from memory_os.store import Store, open_store
 from memory_os.text import query_terms
@@ -41,6 +43,23 @@ class Memory:
 def turn(number: int, said: str, answered: str = "", /, session: str = "s1", **more: object) -> CapturedTurn:
     values: dict[str, object] = {"turn_id": f"{session}:t{number}", "session_id": session, "at": NOW + number, **more}
     return CapturedTurn(user_text=said, assistant_text=answered, **values)  # type: ignore[arg-type]
+
+
+def switch_off(memory: Memory, name: str, since: float | None = None) -> Path:
+    """Switch a chat's memory off as the plugin does, by a marker. Returns the marker."""
+    marker = memory.settings.home / "off" / digest(name)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch(0o600)
+    if since is not None:
+        os.utime(marker, (since, since))
+    return marker
+
+
+def switch_on(memory: Memory, name: str, now: float) -> None:
+    """Switch it on again, after the service has noted that it was off."""
+    memory.sessions.off.observe(now)
+    (memory.settings.home / "off" / digest(name)).unlink()
+    memory.sessions.off.observe(now)
 
 
 def open_memory(home: Path, config: str = "") -> Memory:

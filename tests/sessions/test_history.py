@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_os.memory import Author, Scope, State
-from memory_os.sessions.off import digest
 
-from sessions.conftest import NOW, Memory, open_memory, turn
+from sessions.conftest import NOW, Memory, open_memory, switch_off, switch_on, turn
 from sessions.host import HostDb
 
 # A round long after everything was said, so that nothing has to settle.
@@ -139,7 +138,7 @@ def test_what_asked_not_to_be_remembered_is_skipped_with_its_answer(memory: Memo
 def test_what_was_said_while_switched_off_is_skipped(memory: Memory, host: HostDb) -> None:
     switch_off(memory, "s1", NOW - 10)
     talk(host)
-    memory.sessions.off.set("s1", False, NOW + 50)
+    switch_on(memory, "s1", NOW + 50)
     host.message("s1", "user", "The canteen closes at two.", NOW + 60)
     memory.sessions.import_history(now=LATER)
     assert memory.archived() == [("user", "The canteen closes at two.")]
@@ -161,14 +160,6 @@ def test_a_chat_off_by_its_key_is_skipped_until_it_is_on_again(memory: Memory, h
     host.message("s1", "user", "The canteen closes at two.", NOW + 60)
     memory.sessions.import_history(now=LATER)
     assert memory.archived() == [("user", "The canteen closes at two.")]
-
-
-def switch_off(memory: Memory, name: str, since: float) -> None:
-    """As the plugin does it, at a time of the test's choice."""
-    marker = memory.settings.home / "off" / digest(name)
-    marker.parent.mkdir()
-    marker.touch()
-    os.utime(marker, (since, since))
 
 
 # -- whose it is ---------------------------------------------------------------------------------------------------

@@ -9,24 +9,24 @@ from pathlib import Path
 
 from memory_os.sessions.off import digest
 
-from sessions.conftest import Memory, open_memory
+from sessions.conftest import Memory, open_memory, switch_off, switch_on
 
 
 def test_off_and_on(memory: Memory) -> None:
     off = memory.sessions.off
-    off.set("a/../b", True, time.time())
+    switch_off(memory, "a/../b")
     assert off.is_off("a/../b")
     assert off.is_off("another", key="a/../b")
     assert not off.is_off("another")
-    off.set("a/../b", False, time.time())
+    switch_on(memory, "a/../b", time.time())
     assert not off.is_off("a/../b")
 
 
 def test_what_was_said_in_between_stays_off(memory: Memory) -> None:
     off = memory.sessions.off
-    off.set("s1", True, time.time())
+    switch_off(memory, "s1")
     began = time.time()
-    off.set("s1", False, began + 100)
+    switch_on(memory, "s1", began + 100)
     assert off.is_off("s1", began + 50)
     assert not off.is_off("s1", began - 50)
     assert not off.is_off("s1", began + 200)
@@ -34,7 +34,7 @@ def test_what_was_said_in_between_stays_off(memory: Memory) -> None:
 
 def test_a_period_noted_late_is_taken_from_the_renamed_marker(memory: Memory) -> None:
     off = memory.sessions.off
-    off.set("s1", True, 0.0)
+    switch_off(memory, "s1")
     marker = memory.settings.home / "off" / digest("s1")
     assert stat.S_IMODE(os.stat(marker).st_mode) == 0o600
     os.utime(marker, (1000.0, 1000.0))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from memory_os.errors import FingerprintMismatch, VectorsError
-from memory_os.vectors import Collection, reset
+from memory_os.vectors import Collection
 
 from vectors.building import DIMENSION, FINGERPRINT, direction, opened, point
 
@@ -55,8 +55,6 @@ def test_a_second_opener_in_this_process_is_refused_and_harms_nothing(folder: Pa
             opened(folder)
     with pytest.raises(VectorsError, match="in use"):
         Collection.open_rebuild(folder, FINGERPRINT, DIMENSION)
-    with pytest.raises(VectorsError, match="in use"):
-        reset(folder)
     assert first.flush() is True
     assert first.count() == 10
     first.close()
@@ -125,7 +123,7 @@ def test_killed_while_writing_loses_no_acknowledged_point(folder: Path, wanted: 
         ("segments/*/vector_storage-dense/vectors/status.dat", None),  # loads, and finds nothing
     ],
 )
-def test_a_damaged_shard_says_how_to_mend_it_and_a_reset_does(
+def test_a_damaged_shard_says_how_to_mend_it_and_a_rebuild_does(
     folder: Path, pattern: str, content: bytes | None
 ) -> None:
     filled(folder, 200).close()
@@ -136,11 +134,9 @@ def test_a_damaged_shard_says_how_to_mend_it_and_a_reset_does(
         damaged.write_bytes(content)
     with pytest.raises(VectorsError, match="memory-os reindex"):
         opened(folder)
-    aside = reset(folder)
-    assert aside is not None
-    assert (aside / "knowledge_base-1").is_dir()
+    Collection.open_rebuild(folder, FINGERPRINT, DIMENSION).swap().close()
+    assert shards(folder) == ["knowledge_base-2"]
     fresh = opened(folder)
-    assert fresh.created
     assert fresh.count() == 0
     fresh.close()
 
@@ -162,17 +158,6 @@ def test_an_alias_to_a_missing_shard_is_refused(folder: Path) -> None:
     (folder / "knowledge_base-1").rename(folder / "elsewhere")
     with pytest.raises(VectorsError, match="memory-os reindex"):
         opened(folder)
-
-
-def test_reset_of_an_empty_folder_moves_nothing(folder: Path) -> None:
-    assert reset(folder) is None
-
-
-def test_reset_keeps_one_copy(folder: Path) -> None:
-    for _ in range(3):
-        opened(folder).close()
-        reset(folder)
-    assert len(list(folder.glob("damaged-*"))) == 1
 
 
 def test_a_live_rebuild_answers_from_the_old_until_the_swap(folder: Path) -> None:

@@ -240,10 +240,6 @@ class Documents:
 
     # -- removing ----------------------------------------------------------------------------------------------------
 
-    def remove(self, path: Path) -> int:
-        """Take a file, or all files below a folder, out of memory; the files themselves stay. Returns how many."""
-        return len(self._removed(self._below(path)))
-
     def _below(self, path: Path) -> list[str]:
         """The names of what is known at a path or below it."""
         name = self._name(path)

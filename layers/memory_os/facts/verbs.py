@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +35,12 @@ class Facts(FactWriter):
 
     # -- stating ---------------------------------------------------------------------------------------------------
 
-    def remember(
-        self, text: str, *, scope: Scope, category: str = "general", tags: Sequence[str] = (),
-        entities: Sequence[str] = (), evidence: str = "", source: str = "", author: Author = Author.AGENT, now: float,
-        session_id: str = "",
-    ) -> Fact:  # fmt: skip
-        """Keep one fact; a restatement strengthens the fact there is. Raises BadRequest for bad text or category."""
-        statement = Statement(
-            text, scope, category, tuple(tags), tuple(entities), author, evidence, source, session_id
-        )
-        return self.state(statement, now).fact
-
     def state(self, statement: Statement, now: float) -> Remembered:
-        """As `remember`, and says whether it merged, what was redacted, and which facts it may contradict."""
+        """Keep one fact; a restatement strengthens the fact there is.
+
+        Says whether it merged, what was redacted, and which facts it may contradict. Raises BadRequest for bad text or
+        category.
+        """
         clean, redacted = self._prepared(statement)
         with self.store.write() as db:
             same = self._restated(db, clean, now)

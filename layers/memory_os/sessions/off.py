@@ -12,7 +12,6 @@ import hashlib
 import re
 from pathlib import Path
 
-from memory_os import constants
 from memory_os.config import Settings
 from memory_os.store import Store
 
@@ -53,17 +52,6 @@ class OffSwitch:
                 db.execute("DELETE FROM off_periods WHERE digest = ? AND since = ?", (name, since))
                 db.execute("INSERT INTO off_periods(digest, since, until) VALUES(?, ?, ?)", (name, since, until))
                 path.unlink(missing_ok=True)
-
-    def set(self, session_id: str, off: bool, now: float) -> None:
-        """Switch a session off or on. Raises OSError when the home can't be written."""
-        marker = self._folder / digest(session_id)
-        if off:
-            marker.parent.mkdir(mode=constants.DIRECTORY_MODE, parents=True, exist_ok=True)
-            marker.touch(mode=constants.FILE_MODE)
-        else:
-            self.observe(now)
-            marker.unlink(missing_ok=True)
-        self.observe(now)
 
     def _was_off(self, name: str, at: float) -> bool:
         found = self.store.row(

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,7 +25,6 @@ __all__ = [
     "read_current",
     "remove_others",
     "remove_shard",
-    "reset",
     "write_current",
 ]
 
@@ -131,27 +129,3 @@ def remove_others(folder: Path, keep: str) -> None:
 def remove_shard(path: Path) -> None:
     """Delete one shard; what can't be deleted now is tried again at the next open."""
     shutil.rmtree(path, ignore_errors=True)
-
-
-def reset(folder: Path) -> Path | None:
-    """Move a damaged collection aside, so that the next open starts an empty one. Returns where it went.
-
-    Takes the lock: a collection in use is refused with VectorsError. Earlier set-aside copies are dropped, as they
-    hold nothing that memory.db doesn't.
-    """
-    lock = lock_folder(folder)
-    try:
-        aside = folder / f"damaged-{time.time_ns()}"
-        parts = [path for path in folder.iterdir() if path.name == CURRENT_FILE or _NUMBERED.fullmatch(path.name)]
-        if not parts:
-            return None
-        for old in folder.glob("damaged-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        aside.mkdir(mode=constants.DIRECTORY_MODE)
-        for path in parts:
-            path.rename(aside / path.name)
-        return aside
-    except OSError as error:
-        raise VectorsError(f"{folder} can't be moved aside: {error.strerror}.", cure=CHECK) from error
-    finally:
-        lock.release()
