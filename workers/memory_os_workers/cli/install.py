@@ -45,14 +45,15 @@ def setup(
         invocation.show([asdict(step) for step in plan], lambda out: out.print(_numbered(step.what for step in plan)))
         return OK
     results = _followed(invocation, run_setup(options))
-    more = {"steps": [asdict(result) for result in results], "commands": how_to_call(settings, results)}
+    commands = how_to_call(settings, results)
+    more = {"steps": [asdict(result) for result in results], "commands": commands}
     code = OK
     if no_start:
         invocation.show(more, lambda out: None)
     else:
         code = _examine(invocation, more)
     if not invocation.as_json:
-        click.echo("\nCall it from any folder:\n" + "\n".join(f"  {line}" for line in more["commands"]))
+        click.echo("\nCall it from any folder:\n" + "\n".join(f"  {line}" for line in commands))
     return code
 
 
