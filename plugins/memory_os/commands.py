@@ -7,20 +7,22 @@ import sys
 import time
 from typing import Any
 
-from . import hooks, launch, offswitch, paths, tools, turn
+from . import answers, hooks, launch, offswitch, paths, tools, turn
 from .client import CallFailed, request
 from .paths import Home, current_home
 from .state import Identity
 
 _USAGE = (
     "/memory-os status · what runs and what it holds\n"
-    "/memory-os recall <text> · what would be recalled for this\n"
-    "/memory-os report · the shared entries by type, agent, status, tier and age\n"
+    "/memory-os recall <text> · exactly what would be recalled for this\n"
+    "/memory-os report · the last seven days: recalls, their time, what was missed\n"
     "/memory-os explain · why the last block had its lines\n"
     "/memory-os forget <id> · delete one memory everywhere (ids stand in recalled lines)\n"
     "/memory-os off | on · no memory in this chat, or memory again"
 )
-_SECONDS = 8.0
+_VERBS = ("recall", "report", "explain", "forget", "off", "on")
+# A person waits for it; a service that is well answers in milliseconds.
+_SECONDS = 2.0
 
 
 async def slash(raw_args: Any = "") -> str:
@@ -48,25 +50,40 @@ class Asker:
         self.key = key
 
 
+class Refused(Exception):
+    """The service answered with an error; its text is for the person who asked."""
+
+
 def answer(raw: str, home: Home, asker: Asker) -> str:
     """One command's answer as text. Raises OSError for the switch on a read-only home."""
     verb, _, rest = raw.strip().partition(" ")
-    rest = rest.strip()
     try:
-        if verb in ("", "status"):
-            return _status(home)
-        if verb not in ("recall", "report", "explain", "forget", "off", "on"):
-            return _USAGE
-        if asker.identity is None:
-            return "This Hermes does not tell a command who asks, so only `status` is answered here. Ask the agent."
-        if verb in ("off", "on"):
-            return _switch(home, asker, verb)
-        if verb == "explain":
-            return _explain(home, asker.identity)
-        return _tool(verb, rest, home, asker)
+        return _answer(verb or "status", rest.strip(), home, asker)
+    except Refused as refused:
+        return str(refused)
     except CallFailed as failure:
-        reason = launch.last_failure(home).get("error") if failure.nobody else ""
-        return f"memory-os: no answer from the service ({failure.reason}). {reason or ''}".strip()
+        if not failure.nobody:
+            return f"memory-os: no answer from the service ({failure.reason})."
+        started = launch.start(home)
+        reason = "" if started else launch.last_failure(home).get("error") or "`memory-os doctor` looks for the cause."
+        return f"memory-os: the service does not run. {reason or 'It is being started: ask again in a few seconds.'}"
+
+
+def _answer(verb: str, rest: str, home: Home, asker: Asker) -> str:
+    if verb == "status":
+        return _status(home, asker)
+    if verb not in _VERBS or (verb in ("recall", "forget") and not rest):
+        return _USAGE
+    identity = asker.identity
+    if identity is None:
+        return "This Hermes does not tell a command who asks, so only `status` is answered here. Ask the agent."
+    if verb in ("off", "on"):
+        return _switch(home, asker, verb)
+    if verb == "explain":
+        return _explain(home, identity)
+    if verb == "report":
+        return answers.report(_ask(home, "GET", "/v1/status"))
+    return _recall(home, asker, identity, rest) if verb == "recall" else _forget(home, asker, identity, rest)
 
 
 def _asker(home: Home) -> Asker:
@@ -80,25 +97,19 @@ def _asker(home: Home) -> Asker:
     return Asker(turn.identify(home, session_id=session, platform=platform, sender_id=sender), session, key)
 
 
-def _status(home: Home) -> str:
-    status = _get(home, "/v1/status")
-    lines = [f"memory-os for {home.root}"]
-    for name, value in status.items():
-        if isinstance(value, dict) and "state" in value:
-            detail = str(value.get("detail") or "")
-            lines.append(f"{name}: {value['state']}{f' · {detail}' if detail else ''}")
-        elif isinstance(value, dict):
-            lines.extend(f"{name} {key}: {_short(inner)}" for key, inner in value.items())
-        elif value not in (None, "", []):
-            lines.append(f"{name}: {_short(value)}")
-    return "\n".join(lines[:60])
+def _status(home: Home, asker: Asker) -> str:
+    """For whoever sits at this machine with details; they hold paths and are nobody else's."""
+    local = asker.identity is not None and asker.identity.user == "local"
+    return answers.status(_ask(home, "GET", "/v1/status"), str(home.root) if local else "")
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, dict) and "state" in value:
-        return " · ".join(str(part) for part in (value["state"], value.get("detail")) if part)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 160 else f"{text[:160]}…"
+def _recall(home: Home, asker: Asker, identity: Identity, query: str) -> str:
+    """A dry run of the recall that a turn with this text would make. Nothing is recorded."""
+    if turn.is_off(home, identity, asker.session_id):
+        return "Memory is off in this chat: nothing would be recalled."
+    caller = tools.caller_of(home, asker.session_id, identity=identity)
+    wanted = {"v": 1, **caller, "turn_id": "", "user_message": query, "at": time.time(), "dry_run": True}
+    return answers.recall(_ask(home, "POST", "/v1/recall", wanted))
 
 
 def _explain(home: Home, identity: Identity) -> str:
@@ -108,21 +119,16 @@ def _explain(home: Home, identity: Identity) -> str:
     this_turn = identity.turn_id or ("last" if identity.user == "local" else "")
     if not this_turn:
         return "Nothing was recalled for you in this process yet."
-    found = _get(home, f"/v1/explain?turn={quote(this_turn, safe='')}")
-    return json.dumps(found, ensure_ascii=False, indent=1)[:6000]
+    return answers.explain(_ask(home, "GET", f"/v1/explain?turn={quote(this_turn, safe='')}"))
 
 
-def _tool(verb: str, rest: str, home: Home, asker: Asker) -> str:
-    wanted = {
-        "recall": ("qdrant_search", {"query": rest, "limit": 8}),
-        "report": ("fabric_report", {}),
-        "forget": ("memory_forget", {"id": rest}),
-    }
-    name, arguments = wanted[verb]
-    if verb in ("recall", "forget") and not rest:
-        return _USAGE
-    caller = tools.caller_of(home, asker.session_id, identity=asker.identity)
-    return _readable(tools.call(name, arguments, caller, home))
+def _forget(home: Home, asker: Asker, identity: Identity, memory: str) -> str:
+    found = json.loads(
+        tools.call("memory_forget", {"id": memory}, tools.caller_of(home, asker.session_id, identity=identity), home)
+    )
+    if found.get("error"):
+        return f"{found['error']} {found.get('cure') or ''}".strip()
+    return answers.forgotten(found)
 
 
 def _switch(home: Home, asker: Asker, verb: str) -> str:
@@ -136,26 +142,13 @@ def _switch(home: Home, asker: Asker, verb: str) -> str:
     return "Memory is on in this chat."
 
 
-def _readable(result: str) -> str:
-    found = json.loads(result)
-    if isinstance(found, dict) and found.get("error"):
-        return f"{found['error']} {found.get('cure') or ''}".strip()
-    if isinstance(found, dict) and isinstance(found.get("results"), list):
-        return "\n".join(_line(each) for each in found["results"]) or "Nothing."
-    return json.dumps(found, ensure_ascii=False, indent=1)[:6000]
-
-
-def _line(item: Any) -> str:
-    if not isinstance(item, dict):
-        return f"- {item}"
-    label = " ".join(str(item[name]) for name in ("id", "date") if item.get(name))
-    return f"- {label}: {item.get('text') or item.get('summary') or json.dumps(item, ensure_ascii=False)}"
-
-
-def _get(home: Home, target: str) -> dict[str, Any]:
-    status, found = request(home.socket(), "GET", target, None, time.monotonic() + _SECONDS)
-    if status != 200 or not isinstance(found, dict):
-        raise CallFailed(f"status_{status}")
+def _ask(home: Home, method: str, target: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One call of the service. Raises CallFailed, or Refused with what the service says is wrong."""
+    status, found = request(home.socket(), method, target, body, time.monotonic() + _SECONDS)
+    if not isinstance(found, dict):
+        raise CallFailed("garbage", "not an object")
+    if status != 200:
+        raise Refused(f"{found.get('error') or f'The service answered {status}.'} {found.get('cure') or ''}".strip())
     return found
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,22 +19,71 @@ def slash(raw: str = "") -> str:
     return asyncio.run(commands.slash(raw))
 
 
-def test_status_is_readable(peer: Peer) -> None:
-    status = {"version": "0.1.0", "layers": {"facts": {"state": "ok", "detail": "7 facts"}}, "memory": 5, "none": None}
-    peer.conduct = lambda connection, path, body: reply(connection, status)
-    text = slash()
-    assert "version: 0.1.0" in text and "layers facts: ok · 7 facts" in text and "none" not in text
+def answering(peer: Peer, value: dict[str, Any], status: int = 200) -> None:
+    peer.conduct = lambda connection, path, body: reply(connection, value, status)
+
+
+@pytest.fixture
+def sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody of a gateway types."""
+    monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
+    monkeypatch.setenv("HERMES_SESSION_USER_ID", "42")
+
+
+def test_status_tells_paths_to_nobody_remote(peer: Peer, home: paths.Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(peer, {"layers": {"4 fabric": {"state": "ok", "detail": "/home/me/fabric"}}})
+    assert str(home.root) in slash() and "/home/me" in slash("status")
+    monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
+    assert "4 fabric: ok" in slash("status") and "/home/me" not in slash("status") and str(home.root) not in slash("status")
+
+
+@pytest.mark.usefixtures("sender")
+def test_recall_shows_what_a_turn_of_the_asker_would_get_and_nothing_else(peer: Peer) -> None:
+    peer.context = (
+        "<memory-context>\nRecalled by memory-os; quoted records of earlier conversations and notes.\n"
+        '[facts]\n- (f:abcdefgh) 2026-11-02, user noted: "the hook"\n</memory-context>'
+    )
+    line = '- (f:abcdefgh) 2026-11-02, user noted: "the hook"'
+    assert slash("recall the spare key") == f"This would be recalled:\n[facts]\n{line}"
+    peer.context = ""
+    assert slash("recall the spare key") == "Nothing would be recalled for this."
+    asked = peer.asked("/v1/recall")[0]
+    assert asked["dry_run"] is True and asked["user_message"] == "the spare key" and asked["user"] == "telegram:42"
+    assert [path for path, _ in peer.requests] == ["/v1/recall"] * 2, "one call each"
+
+
+def test_nothing_is_recalled_where_memory_is_off(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_SESSION_ID", "s1")
+    slash("off")
+    assert "off in this chat" in slash("recall the spare key")
+    assert peer.requests == []
+
+
+@pytest.mark.usefixtures("sender")
+def test_forget_runs_as_whoever_typed(peer: Peer) -> None:
+    answering(peer, {"status": "forgotten", "forgotten": {"facts": 1}, "proof": {"searched_again": 1, "found": 0}})
+    assert slash("forget s:abcdefgh") == "Forgotten: 1 facts. A search for it finds nothing."
+    (asked,) = peer.asked("/v1/tools/memory_forget")
+    assert asked["arguments"] == {"id": "s:abcdefgh"} and asked["caller"]["user"] == "telegram:42"
+
+
+def test_report_is_about_recalls(peer: Peer) -> None:
+    answering(peer, {"recalls": {"injected": 3, "nothing": 4, "p50_ms": 9.0, "p95_ms": 21.5}})
+    text = slash("report")
+    assert "injected 3, nothing 4" in text and "p50 9.0 ms, p95 21.5 ms" in text
     assert peer.requests[0][0] == "/v1/status"
 
 
-def test_recall_and_forget_run_as_whoever_typed(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
-    monkeypatch.setenv("HERMES_SESSION_USER_ID", "42")
-    assert slash("recall the spare key") == "- f:abcdefgh 2026-11-02: found"
-    slash("forget s:abcdefgh")
-    (asked,) = peer.asked("/v1/tools/qdrant_search")
-    assert asked["arguments"]["query"] == "the spare key" and asked["caller"]["user"] == "telegram:42"
-    assert peer.asked("/v1/tools/memory_forget")[0]["arguments"] == {"id": "s:abcdefgh"}
+def test_what_the_service_refuses_is_said_in_its_words(peer: Peer) -> None:
+    answering(peer, {"error": "No recall is on record yet.", "cure": "Say something first.", "code": "bad_request"}, 400)
+    assert slash("explain") == "No recall is on record yet. Say something first."
+
+
+def test_a_service_that_hangs_costs_two_seconds(peer: Peer) -> None:
+    peer.conduct = peer.hang
+    began = time.monotonic()
+    assert "timeout" in slash("report")
+    assert time.monotonic() - began < commands._SECONDS + 1
 
 
 def test_in_a_gateway_that_does_not_say_who_asks_nothing_private_is_told(
@@ -43,7 +93,7 @@ def test_in_a_gateway_that_does_not_say_who_asks_nothing_private_is_told(
     for command in ("recall x", "forget s:abcdefgh", "report", "explain", "off"):
         assert "does not tell" in slash(command)
     assert not any(path.startswith("/v1/tools") for path, _ in peer.requests)
-    assert "memory-os for" in slash("status")
+    assert slash("status").startswith("memory-os")
 
 
 def test_off_and_on_are_for_this_chat(home: paths.Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +119,12 @@ def test_anything_else_gets_the_usage(raw: str) -> None:
 
 
 def test_without_a_service_it_says_so(home: paths.Home) -> None:
-    assert "no answer from the service (absent)" in slash("status")
+    assert "the service does not run" in slash("status")
+
+
+def test_a_service_that_is_not_there_is_started(home: paths.Home, python_that: Callable[[str], Path]) -> None:
+    python_that("exit 0")
+    assert "It is being started" in slash("report")
 
 
 def test_the_command_line_is_passed_on_with_its_exit_code(
