@@ -285,6 +285,10 @@ class Forget:
         with self.store.write() as db:
             db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
             db.execute("PRAGMA secure_delete = OFF")
+        try:
+            self.store.vacuum()
+        except sqlite3.Error as error:
+            gone.unfinished.append(f"memory.db could not be written anew ({error}): its unused space may still hold it.")
         if not self.store.checkpoint():
             gone.unfinished.append("A reader holds the write-ahead log: what was forgotten is in it until the next checkpoint.")
         gone.counts["backups renewed"] = self._renew_backups(now, gone)

@@ -138,6 +138,14 @@ class Store:
         if finding != "ok":
             raise StoreError(f"A copy of {self.path} is not sound: {finding}.", cure="Run `memory-os doctor`.")
 
+    def vacuum(self) -> None:
+        """Write the file anew: deleted words also leave the unused space inside pages that are still in use.
+
+        Needs as much free disk as the file has, and holds writers up for about a second per 100 MB. Raises sqlite3.Error.
+        """
+        with self._lock:
+            self._writer.execute("VACUUM")
+
     def checkpoint(self) -> bool:
         """Bring the write-ahead log into the file and empty it. False: a reader held on to it for too long."""
         for _ in range(_CHECKPOINT_TRIES):
