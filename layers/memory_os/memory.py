@@ -21,6 +21,10 @@ class Layer(StrEnum):
     WIKI = "wiki"
 
 
+# What was handed over or written up, as opposed to what was said, noted or decided.
+DOCUMENT_LAYERS = frozenset({Layer.VECTORS, Layer.WIKI})
+
+
 class Author(StrEnum):
     """Who a memory's words come from; shown with every injected line."""
 

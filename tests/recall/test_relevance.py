@@ -73,8 +73,9 @@ def test_common_words_alone_don_t_pass_where_meaning_says_otherwise(size: int) -
 
 def test_a_rare_word_that_is_the_whole_question_passes_by_itself() -> None:
     """Asked for "kafka", the one memory that says it is what is wanted, whatever its vector."""
-    rare = Candidate(pk=1, cosine=0.1, bm25=6.5, coverage=1.0)
+    rare = Candidate(pk=1, cosine=0.1, bm25=6.5, coverage=1.0, spoken=True)
     assert probability(rare, 1300, cross_language=False) > GATE
+    assert probability(rare, 1300, cross_language=False, document=True) < GATE
 
 
 def test_a_rare_name_of_the_question_lifts_a_passage_that_has_it() -> None:

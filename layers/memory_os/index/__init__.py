@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_os.memory import Author, Layer, Passage, content_hash
+from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import fts_query, index_terms
 
@@ -171,10 +171,16 @@ class Index:
         )
         return {row["id"]: row["pk"] for row in rows}
 
-    def searchable(self, scopes: Sequence[str]) -> int:
-        """How many passages this reader's searches run over."""
-        marks = ",".join("?" * len(scopes))
-        return int(self.store.value(f"SELECT count(*) FROM passages WHERE archived = 0 AND scope IN ({marks})", tuple(scopes)))
+    def searchable(self, scopes: Sequence[str]) -> tuple[int, int]:
+        """How many passages this reader's searches run over: of memories, and of documents."""
+        documents = sorted(layer.value for layer in DOCUMENT_LAYERS)
+        row = self.store.row(
+            f"SELECT count(*), coalesce(sum(layer IN ({','.join('?' * len(documents))})), 0) FROM passages"
+            f" WHERE archived = 0 AND scope IN ({','.join('?' * len(scopes))})",
+            (*documents, *scopes),
+        )
+        total, of_documents = (0, 0) if row is None else (int(row[0]), int(row[1]))
+        return total - of_documents, of_documents
 
     def frequency(self, term: str) -> int:
         """How many passages have the term in their own words."""

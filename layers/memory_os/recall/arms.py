@@ -33,6 +33,10 @@ _COMMON_LEAST = 200
 # A name in no more passages than this share (or than so many) says what a question is about.
 _NAMED_SHARE = 0.01
 _NAMED_LEAST = 4
+# All the question's words, and rare ones ("kafka"): the share of all they could weigh, and what each weighs at least as a
+# share of what a word found once would.
+_SPOKEN_COVERAGE = 0.9
+_SPOKEN_INFORMATION = 0.8
 # Document frequencies move slowly; a question asks for ten of them.
 _FREQUENCY_TTL_S = 300.0
 _FREQUENCIES_MAX = 20_000
@@ -56,7 +60,7 @@ class Candidate:
 
     `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has. `compared`
     is False when there is no cosine to judge by: no vector of the question, or none of the passage yet. `named`: it has
-    a name of the question that few passages have.
+    a name of the question that few passages have. `spoken`: it has all its words, and rare ones.
     """
 
     pk: int
@@ -65,13 +69,16 @@ class Candidate:
     coverage: float
     compared: bool = True
     named: bool = False
+    spoken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """What the arms found, how each went, and how many memories and documents they searched."""
+
     candidates: list[Candidate]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    searched: int = 0
+    searched: tuple[int, int] = (0, 0)
 
 
 class Arms:
@@ -145,11 +152,13 @@ class Arms:
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
         named = self._named(query)
+        rare = _SPOKEN_INFORMATION * math.log(max(self._index.count(), SMALLEST_CORPUS)) * len(query.terms)
         most = self._frequencies.information(query.terms) if bm25 else 1.0
         return [
             Candidate(
                 pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0),
                 compared=pk in cosines, named=pk in named,
+                spoken=bm25.get(pk, 0.0) >= max(rare, _SPOKEN_COVERAGE * most),
             )
             for pk in sorted(bm25.keys() | cosines.keys())
         ]

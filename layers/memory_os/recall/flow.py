@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from memory_os.config import RecallSettings
 from memory_os.index import Index
-from memory_os.memory import Passage, State
+from memory_os.memory import DOCUMENT_LAYERS, Passage, State
 from memory_os.recall.arms import Arms, Candidate, Found, Outcome
 from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
@@ -138,13 +138,14 @@ class Recall:
             token_estimate(context),
         )
 
-    def _score(self, candidate: Candidate, passage: Passage, query: Query, searched: int, best: float) -> Scored:
+    def _score(self, candidate: Candidate, passage: Passage, query: Query, searched: tuple[int, int], best: float) -> Scored:
         factor = prior(passage, query.now)
+        document = passage.layer in DOCUMENT_LAYERS
         cross = candidate.cosine > 0 and differ(query.language, language_of(passage.text))
         return Scored(
             candidate=candidate,
             passage=passage,
-            probability=probability(candidate, searched, cross_language=cross),
+            probability=probability(candidate, searched[document], cross_language=cross, document=document),
             rank=rank_score(candidate, best) * factor,
             prior=factor,
         )

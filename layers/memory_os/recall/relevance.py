@@ -14,29 +14,29 @@ import math
 from dataclasses import dataclass
 
 from memory_os.memory import Passage
-from memory_os.recall.arms import SMALLEST_CORPUS, Candidate
+from memory_os.recall.arms import Candidate
 
 _COSINE = 30.9
 _COVERAGE = 6.5
 _SIZE = -2.3
 _BIAS = -4.9
-# Set on questions in Chinese, Arabic and German about English text, in 8 to 700 passages: at 0.8 (a cosine of .21 among
+# Set on questions in Chinese, Arabic and German about English text, in 8 to 700 passages: at the gate (a cosine of .21 among
 # 26 passages, .27 among 700) 8 of 10 questions with an answer pass, and 2 % of those asked of unrelated dialogue. A
 # cosine .04 lower lets one more of ten pass, and 5 to 10 % of the unrelated.
 _CROSS_COSINE = 31.0
 _CROSS_SIZE = -1.86
-_CROSS_BIAS = -0.36
+_CROSS_BIAS = -0.9
 # Without a cosine the words decide alone, fitted on the same questions: area under the curve .92; at 0.8, 61 % of the
 # questions with an answer pass and 3 % of those without. The number of passages adds nothing there.
 _WORDS_COVERAGE = 10.8
 _WORDS_BIAS = -3.1
 # A passage that has a name of the question which few have is about the same thing.
 _NAMED = 2.0
-# One that has all the question's words, and rare ones ("kafka"), needs no likeness: the words' information must reach
-# this share of what a word found once would carry.
-_SPOKEN_COVERAGE = 0.9
-_SPOKEN_INFORMATION = 0.8
+# One that has all the question's words, and rare ones ("kafka"), needs no likeness.
 _SPOKEN = 2.5
+# A manual has all the words of many a question: of documents words alone must say more, and the whole evidence too.
+_WORDS_DOCUMENT = -3.4
+_DOCUMENT = -1.3
 # Below this many passages the size term would let anything through.
 _SMALLEST = 8
 
@@ -63,19 +63,16 @@ class Scored:
     prior: float
 
 
-def probability(candidate: Candidate, searched: int, *, cross_language: bool) -> float:
-    """Probability that the passage answers the question, 0..1."""
+def probability(candidate: Candidate, searched: int, *, cross_language: bool, document: bool = False) -> float:
+    """Probability that the passage answers the question, 0..1. `searched`: how many passages of its kind there are."""
     if not candidate.compared:
-        return _logistic(_WORDS_COVERAGE * candidate.coverage + _WORDS_BIAS)
-    if candidate.coverage >= _SPOKEN_COVERAGE and candidate.bm25 >= _SPOKEN_INFORMATION * math.log(
-        max(searched, SMALLEST_CORPUS)
-    ):
-        return max(_logistic(_SPOKEN), _logistic(_COSINE * candidate.cosine))
+        return _logistic(_WORDS_COVERAGE * candidate.coverage + _WORDS_BIAS + _WORDS_DOCUMENT * document)
     size = math.sqrt(2 * math.log(max(searched, _SMALLEST)))
     score = _COSINE * candidate.cosine + _COVERAGE * candidate.coverage + _SIZE * size + _BIAS
     if cross_language:
         score = max(score, _CROSS_COSINE * candidate.cosine + _CROSS_SIZE * size + _CROSS_BIAS)
-    return _logistic(score + _NAMED * candidate.named)
+    score += _NAMED * candidate.named + _DOCUMENT * document
+    return _logistic(max(score, _SPOKEN) if candidate.spoken and not document else score)
 
 
 def rank_score(candidate: Candidate, best_bm25: float) -> float:

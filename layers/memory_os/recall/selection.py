@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memory_os.facts.likeness import may_conflict, near_equal, overlap
-from memory_os.memory import Author, Layer, Passage
+from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored
 from memory_os.text import query_terms, token_estimate
@@ -24,7 +24,7 @@ _FOLLOWER_RANK_SHARE = 0.45
 _GATE_RANK_SHARE = 0.4
 # A manual has something to say to every question. What a person or an agent said is shown beside a better line; of
 # documents only what passes the gate itself, and not much of it.
-_DOCUMENT_LAYERS = frozenset({Layer.VECTORS, Layer.WIKI})
+_DOCUMENT_RANK_SHARE = 0.7
 _OF_ONE_DOCUMENT = 2
 _OF_DOCUMENTS = 4
 
@@ -187,10 +187,11 @@ def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) 
     documents: Counter[str] = Counter()
     for scored in candidates:
         passes = scored.probability >= limits.probability
-        document = scored.passage.layer in _DOCUMENT_LAYERS
+        document = scored.passage.layer in DOCUMENT_LAYERS
+        share = _DOCUMENT_RANK_SHARE if document else _GATE_RANK_SHARE if passes else _FOLLOWER_RANK_SHARE
         if not passes and (document or scored.probability < _FOLLOWER_PROBABILITY):
             decisions.append(Decision(scored, False, _BELOW))
-        elif scored.rank < top * (_GATE_RANK_SHARE if passes else _FOLLOWER_RANK_SHARE):
+        elif scored.rank < top * share:
             decisions.append(Decision(scored, False, "far behind the best line"))
         elif document and (documents[scored.passage.source] >= _OF_ONE_DOCUMENT or documents.total() >= _OF_DOCUMENTS):
             decisions.append(Decision(scored, False, "enough of documents"))

@@ -51,7 +51,7 @@ def m001_index(db: Database) -> None:
     db.conn.execute("CREATE INDEX passages_embedding ON passages(embed_hash)")
     db.conn.execute("CREATE INDEX passages_handle ON passages(handle)")
     db.conn.execute("CREATE INDEX passages_session ON passages(session_id, created_at)")
-    db.conn.execute("CREATE INDEX passages_scope ON passages(scope, archived)")
+    db.conn.execute("CREATE INDEX passages_scope ON passages(scope, archived, layer)")
     db.conn.execute("CREATE INDEX passages_unindexed ON passages(pk) WHERE indexed = 0")
     db.conn.execute(
         'CREATE VIRTUAL TABLE passages_fts USING fts5(body, neighbours, tokenize = "porter unicode61 remove_diacritics 2")'
