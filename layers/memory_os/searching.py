@@ -16,7 +16,7 @@ from memory_os.store import Store
 from memory_os.tooling import Arguments, Caller, page
 
 # Somebody asked for it: a hit may be weaker than what a turn is given unasked, but not unrelated.
-_LEAST_PROBABILITY = 0.1
+_LEAST_PROBABILITY = 0.03
 # A tool call may take longer than a hook.
 _DEADLINE_S = 3.0
 _DOCUMENT_LAYERS = (Layer.VECTORS, Layer.WIKI)
