@@ -62,6 +62,16 @@ def home(tmp_path: Path) -> Iterator[Home]:
     memory.store.close()
 
 
+def test_a_preview_shows_the_text_and_deletes_nothing(home: Home) -> None:
+    old = home.remember("The safe opens with quillfeather.")
+    listed = home.forget(id=old.handle, preview=True)["would_forget"]
+    assert [(one["id"], one["text"]) for one in listed] == [(old.handle, "The safe opens with quillfeather.")]
+    home.facts.retire(old, NOW + 1)
+    assert home.forget(id=old.handle, preview=True)["would_forget"] == listed, "a removed fact is still shown"
+    assert home.forget(all_mine=True, preview=True, confirm=True)["status"] == "confirm"
+    assert home.forget(id=old.handle)["status"] == "forgotten"
+
+
 def test_a_message_by_its_id(home: Home) -> None:
     home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "I will keep this to myself then."))
     home.memory.sessions.add_turn(turn(2, "The canteen closes at two.", "Noted, at two."))

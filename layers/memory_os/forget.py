@@ -15,7 +15,7 @@ from typing import Any
 from memory_os.documents import Documents
 from memory_os.errors import BadRequest, FabricError, StoreError
 from memory_os.fabric import Fabric
-from memory_os.facts import Facts
+from memory_os.facts import Fact, Facts
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
@@ -80,7 +80,8 @@ class Forget:
     def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """One of `id`/`ids`, `query`, `session`, `all_mine`; all but ids list first and act with `confirm`.
 
-        Raises BadRequest for an unknown id, another's memory, or none or several of the ways.
+        With `preview` nothing goes, whatever else is given: the answer lists what would. Raises BadRequest for an unknown
+        id, another's memory, or none or several of the ways.
         """
         ids = [*arguments.strings("id"), *arguments.strings("ids")]
         query, session = arguments.text("query", longest=2000), arguments.text("session")
@@ -90,12 +91,10 @@ class Forget:
                 "memory_forget takes exactly one of id, query, session, all_mine.",
                 cure="Give id=<the id in brackets before a recalled line>, or query=<words> to list what matches.",
             )
-        if ids:
-            return self._forget(self._by_ids(ids, caller), caller)
-        targets, listed = self._meant(query, session, everything, caller)
+        targets, listed = self._by_ids(ids, caller) if ids else self._meant(query, session, everything, caller)
         if not targets:
             return {"status": "nothing", "note": "Nothing of yours matches; nothing was deleted."}
-        if not _confirmed(arguments):
+        if arguments.boolean("preview") or not (ids or _confirmed(arguments)):
             return {"status": "confirm", "would_forget": listed, "next": "Call again with confirm=true, or with ids=[…]."}
         return self._forget(targets, caller)
 
@@ -129,24 +128,27 @@ class Forget:
         kept = sorted((one for one in scored if one[0] >= COVERAGE), key=lambda one: -one[0])
         return [passage for _, passage in kept[:CANDIDATES]]
 
-    def _by_ids(self, ids: Sequence[str], caller: Caller) -> Targets:
+    def _by_ids(self, ids: Sequence[str], caller: Caller) -> tuple[Targets, list[dict[str, str]]]:
         targets = Targets()
         found: list[Passage] = []
+        unshown: list[dict[str, str]] = []
         for one in ids:
             name = one.strip().strip("()")
             passage = self.index.by_handle(name, caller.scope.readable)
             if passage is not None:
                 found.append(passage)
             else:  # a corrected or removed fact has no passage that is shown any more
-                targets.facts.append(self._fact_id(name, caller.scope))
+                fact = self._fact(name, caller.scope)
+                targets.facts.append(fact.id)
+                unshown.append(_listed_line(fact.handle, fact.created_at, Layer.FACTS, fact.text))
         more = self._targets(found, caller)
         targets.facts += more.facts
         targets.messages, targets.passages = more.messages, more.passages
-        return targets
+        return targets, [_listed(passage) for passage in found] + unshown
 
-    def _fact_id(self, name: str, scope: Scope) -> int:
+    def _fact(self, name: str, scope: Scope) -> Fact:
         try:
-            return self.facts.get(name, scope).id
+            return self.facts.get(name, scope)
         except BadRequest:
             raise BadRequest(
                 f"There is no memory {name[:40]!r} of yours.", cure="Take the id from a recalled line, or give query=<words>."
@@ -368,10 +370,14 @@ def _confirmed(arguments: Arguments) -> bool:
 
 
 def _listed(passage: Passage) -> dict[str, str]:
-    words = " ".join(passage.text.split())
-    day = time.strftime("%Y-%m-%d", time.gmtime(passage.created_at))
-    text = words[:EXCERPT_CHARS] + ("…" if len(words) > EXCERPT_CHARS else "")
-    return {"id": passage.handle, "date": day, "layer": passage.layer.value, "text": text}
+    return _listed_line(passage.handle, passage.created_at, passage.layer, passage.text)
+
+
+def _listed_line(handle: str, created_at: float, layer: Layer, text: str) -> dict[str, str]:
+    words = " ".join(text.split())
+    day = time.strftime("%Y-%m-%d", time.gmtime(created_at))
+    excerpt = words[:EXCERPT_CHARS] + ("…" if len(words) > EXCERPT_CHARS else "")
+    return {"id": handle, "date": day, "layer": layer.value, "text": excerpt}
 
 
 def _words(text: str) -> set[str]:
