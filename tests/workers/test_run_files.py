@@ -44,6 +44,18 @@ def test_a_socket_path_is_measured_in_bytes(name: str) -> None:
             run_files.checked_socket_path(found)
 
 
+def test_a_record_left_behind_is_told_once(settings: Settings) -> None:
+    run_files.announce(settings, 1.0)
+    assert run_files.take_unclean_end(settings) == {}
+    assert run_files.left_behind(settings)["started_at"] == 1.0
+    run_files.announce(settings, 2.0)  # the one of 1.0 never withdrew
+    assert run_files.take_unclean_end(settings)["started_at"] == 1.0
+    assert run_files.take_unclean_end(settings) == {}
+    run_files.withdraw(settings)
+    run_files.announce(settings, 3.0)
+    assert run_files.take_unclean_end(settings) == {}, "a clean end leaves nothing to tell"
+
+
 def test_a_failure_is_left_read_and_cleared(settings: Settings) -> None:
     run_files.record_failure(settings, StoreCorrupt("It is damaged.", cure="Restore it."))
     left = run_files.last_failure(settings)

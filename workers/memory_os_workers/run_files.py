@@ -26,6 +26,7 @@ from memory_os.errors import MemoryOSError, ServiceError, ServiceRunning, Socket
 
 # Clients that connect at the same moment wait here; a full backlog refuses a unix socket with EAGAIN.
 BACKLOG = 1024
+_UNCLEAN = "unclean-end.json"
 
 
 class InstanceLock:
@@ -133,7 +134,13 @@ def _remove_stale(path: Path) -> None:
 
 
 def announce(settings: Settings, started_at: float) -> None:
-    """Write `run/service.json` and `run/service.pid`: who runs here, for the plugin and `status`."""
+    """Write `run/service.json` and `run/service.pid`: who runs here, for the plugin and `status`.
+
+    A record that is still there is of a service that did not end well; `status` tells of it once.
+    """
+    before = left_behind(settings)
+    if before:
+        write_json(settings.run_dir / _UNCLEAN, before)
     write_json(
         settings.run_dir / "service.json",
         {
@@ -147,6 +154,19 @@ def announce(settings: Settings, started_at: float) -> None:
     pid_file = settings.run_dir / "service.pid"
     pid_file.write_text(f"{os.getpid()}\n", "ascii")
     pid_file.chmod(constants.FILE_MODE)
+
+
+def left_behind(settings: Settings) -> dict[str, Any]:
+    """The record of a service that was killed or crashed. Only meaningful where no service runs."""
+    return read_json(settings.run_dir / "service.json")
+
+
+def take_unclean_end(settings: Settings) -> dict[str, Any]:
+    """What is known of the service before this one if it did not end well; told once, then forgotten."""
+    found = read_json(settings.run_dir / _UNCLEAN)
+    with contextlib.suppress(OSError):
+        (settings.run_dir / _UNCLEAN).unlink(missing_ok=True)
+    return found
 
 
 def withdraw(settings: Settings) -> None:

@@ -42,6 +42,7 @@ def status(invocation: Invocation) -> int:
     Exit code 0: runs and nothing is degraded. 1: runs, with findings. 3: not running (what is on disk is shown).
     """
     from memory_os_workers.client import ServiceClient
+    from memory_os_workers.run_files import take_unclean_end
 
     try:
         client = ServiceClient(invocation.settings)
@@ -59,20 +60,21 @@ def status(invocation: Invocation) -> int:
     found["running"] = True
     found["egress"] = egress(found)
     found["findings"] = findings(found)
+    found["notes"] = [*(found.get("notes") or []), *_unclean_end(take_unclean_end(invocation.settings))]
     invocation.show(found, lambda out: _render(out, found))
     return FINDINGS if found["findings"] else OK
 
 
 def down(settings: Settings) -> dict[str, Any]:
     """What can be said without a service: why it isn't there, and what waits for it."""
-    from memory_os_workers.run_files import last_failure, spool_depth
+    from memory_os_workers.run_files import last_failure, left_behind, spool_depth
 
     return {
         "running": False,
         "home": str(settings.home),
         "spool_depth": spool_depth(settings),
         "last_error": last_failure(settings),
-        "findings": _disk_findings(settings),
+        "findings": [*_disk_findings(settings), *_unclean_end(left_behind(settings))],
         "start": _HOW_TO_START,
         "egress": [],
     }
@@ -102,6 +104,14 @@ def findings(found: dict[str, Any]) -> list[str]:
         if isinstance(duty, dict) and duty.get("failing")
     ]
     return lines
+
+
+def _unclean_end(record: dict[str, Any]) -> list[str]:
+    """That a service went without a clean stop, from the record it left behind."""
+    if not record:
+        return []
+    who = f"The service before (pid {record.get('pid')}, started {when(record.get('started_at'))})"
+    return [f"{who} ended without a clean stop: killed, crashed, or the machine went down. logs/service.out may say why."]
 
 
 def _disk_findings(settings: Settings) -> list[str]:
