@@ -160,6 +160,12 @@ def test_state_db_of_any_kind(settings: Settings) -> None:
     assert host_checks._history_finding(settings).state is Verdict.OK
 
 
+def test_the_loader_line_says_who_shows_the_tools() -> None:
+    shown = {"tools": ["a", "b"]}
+    assert host_checks._tools([], shown) == "2 tools (shown by the memory provider)"
+    assert host_checks._tools(["a"], {"tools": []}) == "1 tools"
+
+
 @pytest.mark.hermes
 def test_a_refused_soul_is_found_with_its_reason(with_host: Path) -> None:
     settings = load_settings(hermes_home=with_host)

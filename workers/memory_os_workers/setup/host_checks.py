@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from memory_os import constants, ground_truth
 from memory_os.config import Settings
@@ -117,6 +118,7 @@ def _loader_findings(settings: Settings, host: Host) -> Iterator[Finding]:
     except HostError as error:
         yield failed_by("loader", error)
         return
+    provider = answer["provider"]
     missing = _NEEDED_HOOKS - set(answer["hooks"])
     log = settings.hermes_home / "logs" / "agent.log"
     if answer["error"] or not answer["enabled"]:
@@ -125,8 +127,7 @@ def _loader_findings(settings: Settings, host: Host) -> Iterator[Finding]:
     elif missing:
         yield fail("loader", f"hooks are missing: {', '.join(sorted(missing))}.", f"See {log}. {_SETUP}")
     else:
-        yield ok("loader", f"loaded in Hermes: {answer['hook_count']} hooks, {len(answer['tools'])} tools")
-    provider = answer["provider"]
+        yield ok("loader", f"loaded in Hermes: {answer['hook_count']} hooks, {_tools(answer['tools'], provider)}")
     if provider["configured"] != constants.PLUGIN_KEY:
         other = provider["configured"] or "none"
         yield ok("provider", f"memory.provider is {other}; recall and capture do not need it")
@@ -134,6 +135,13 @@ def _loader_findings(settings: Settings, host: Host) -> Iterator[Finding]:
         yield ok("provider", f"memory provider loaded, {len(provider['tools'])} tools shown directly")
     else:
         yield fail("provider", "Hermes does not load the memory provider.", f"See {log}. {_SETUP}")
+
+
+def _tools(registered: list[str], provider: dict[str, Any]) -> str:
+    """Who shows the tools: the model sees each once, so one of the two roles has none."""
+    if not registered and provider["tools"]:
+        return f"{len(provider['tools'])} tools (shown by the memory provider)"
+    return f"{len(registered)} tools"
 
 
 def _history_finding(settings: Settings) -> Finding:
