@@ -81,13 +81,43 @@ def test_every_kind_of_error_has_its_exit_code(error: type[MemoryOSError], code:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nonsense",), ("status", "--nonsense"), ("recall",), ("facts", "nonsense")]
+    "arguments",
+    [("nonsense",), ("status", "--nonsense"), ("recall",), ("facts", "nonsense"), ("facts", "add", " "), ("recall", "")],
 )
 def test_wrong_usage_is_2_without_a_traceback(command: Command, arguments: tuple[str, ...]) -> None:
     code, out, err = command(*arguments)
     assert code == 2
     assert "Traceback" not in err and "rror" in err
     assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("ingst", "x"), "Did you mean ingest?"),
+        (("facts", "serch", "x"), "Did you mean search?"),
+        (("facts", "add", ""), "TEXT"),
+        (("config", "set", "gate", "abc"), "gate is not a setting. `memory-os config` lists them."),
+        (("config", "set", "max_tokens", "5"), "Perhaps recall.max_tokens"),
+    ],
+)
+def test_wrong_input_is_told_in_the_words_of_the_command_line(command: Command, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = command(*arguments)
+    assert code == 2 and said in err and "fact_store" not in err
+
+
+def test_an_alias_can_be_set_beside_another(command: Command) -> None:
+    for name in ("telegram:1", "telegram:2"):
+        command.json("config", "set", f"scopes.aliases.{name}", "local")
+    assert command.json("config", "get", "scopes.aliases.telegram:2")["value"] == "local"
+
+
+def test_a_home_that_is_not_there_is_said_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = tmp_path / "nope"
+    for arguments in (("status",), ("stop",), ("serve",), ("facts", "list")):
+        assert main(["--home", str(home), *arguments]) == 2
+        assert f"no Hermes home {home}" in capsys.readouterr().err
+    assert not home.exists()
 
 
 def test_an_error_is_one_line_and_exact_json(command: Command, home: Home) -> None:
@@ -100,12 +130,12 @@ def test_an_error_is_one_line_and_exact_json(command: Command, home: Home) -> No
     home.configure("")
 
 
-def test_status_imports_neither_the_server_nor_the_engine() -> None:
+def test_status_imports_neither_the_server_nor_the_engine(tmp_path: Path) -> None:
     script = (
-        "import sys; from memory_os_workers.cli import main; main(['--home', '/tmp/none', 'status', '--json']);"
+        "import sys; from memory_os_workers.cli import main; assert main(['status', '--json']) == 3;"
         "heavy = {'aiohttp', 'numpy', 'rich', 'sqlite_utils', 'onnxruntime'} & set(sys.modules); assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", script], env=environment(Path("/tmp/none")), check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", script], env=environment(tmp_path), check=True, capture_output=True)
 
 
 def test_a_reader_that_goes_away_is_no_error(home: Home) -> None:
@@ -133,6 +163,17 @@ def test_status_works_without_a_service_and_starts_none(command: Command, home: 
     found = command.json("status", code=3)
     assert found["running"] is False and found["spool_depth"] == 0
     assert home.client.health() is None
+
+
+def test_a_service_that_was_killed_is_told_while_it_is_down_and_once_after(command: Command, home: Home) -> None:
+    process = home.serve()
+    process.kill()
+    process.wait()
+    code, out, _ = command("status")
+    assert code == 3 and f"pid {process.pid}" in out and "without a clean stop" in out
+    home.serve()
+    assert f"pid {process.pid}" in command("status")[1]
+    assert f"pid {process.pid}" not in command("status")[1]
 
 
 def test_stop_without_a_service_is_3(command: Command) -> None:
@@ -282,6 +323,49 @@ def test_the_fabric_answers(warm: Command, verb: tuple[str, ...]) -> None:
 
 def test_a_fabric_search_without_a_hit_is_1(warm: Command) -> None:
     assert warm.json("fabric", "search", "zxqv", code=1)["results"] == []
+
+
+def test_the_fabric_is_shown_as_text(warm: Command, served: Home) -> None:
+    entry = {"type": "decision", "summary": "The pier gets a crane", "content": "Decided on the pier.", "status": "completed"}
+    served.client.post("/v1/tools/fabric_write", {"arguments": entry, "caller": {}})
+    task = {"type": "task", "summary": "Order the crane", "content": "By Friday."}
+    served.client.post("/v1/tools/fabric_write", {"arguments": task, "caller": {}})
+    brief = warm("fabric", "brief")[1]
+    assert "1 waiting" in brief and "Decided" in brief and "The pier gets a crane" in brief
+    assert "by type: " in warm("fabric", "report")[1] and "2 entries" in warm("fabric", "report")[1]
+    assert "Order the crane" in warm("fabric", "pending")[1]
+    found = warm("fabric", "search", "crane")[1]
+    assert "The pier gets a crane" in found and "results" not in found
+    assert warm("fabric", "search", "zxqv")[1] == "No entry has all these words.\n"
+
+
+def test_ingest_names_what_needs_a_look_and_then_the_totals(warm: Command, tmp_path: Path) -> None:
+    (tmp_path / "jetty.md").write_text("The jetty is swept daily.\n", "utf-8")
+    (tmp_path / "blob.md").write_bytes(b"\x00\x01\x02\xff" * 500)
+    lines = warm("ingest", str(tmp_path))[1].splitlines()
+    assert not any("jetty.md" in line for line in lines) and sum("blob.md" in line for line in lines) == 1
+    totals = next(number for number, line in enumerate(lines) if line.startswith("1 taken in, 1 skipped; 1 passages"))
+    assert totals == 2, lines
+    assert "pending_embeddings" in warm.json("ingest", str(tmp_path), code=1)
+
+
+def test_forget_shows_what_would_go_and_says_what_went(warm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = warm.json("facts", "add", "The buoy blinks twice")["id"]
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda *_: "y")
+    code, out, err = warm("forget", handle)
+    assert code == 0 and "The buoy blinks twice" in err and handle in err
+    assert out == "Forgotten: 1 facts. The same search finds nothing any more.\n" or out.startswith("Forgotten: 1 facts, ")
+    code, _, err = warm("forget", handle)
+    assert code == 2 and "memory-os forget --query WORDS" in err and "query=" not in err
+
+
+def test_forget_by_query_lists_in_the_words_of_the_command_line(warm: Command) -> None:
+    handle = warm.json("facts", "add", "The gangway squeaks")["id"]
+    code, out, _ = warm("forget", "--query", "gangway squeaks")
+    assert code == 0 and handle in out and "--yes" in out and "confirm" not in out
+    assert warm("forget", "--query", "zxqv wvutsr")[0] == 1
+    code, out, _ = warm("forget", "--query", "gangway squeaks", "--yes")
+    assert code == 0 and out.startswith("Forgotten: ")
 
 
 def test_forget_wants_one_way_and_proves_it(warm: Command) -> None:

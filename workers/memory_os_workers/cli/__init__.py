@@ -18,7 +18,7 @@ import click
 from memory_os import __version__
 from memory_os.errors import MemoryOSError
 
-from memory_os_workers.cli.invocation import UNAVAILABLE, Invocation, exit_code, print_json
+from memory_os_workers.cli.invocation import UNAVAILABLE, Group, Invocation, exit_code, print_json
 
 # Every command, in the order of `--help`, and where its click command stands.
 COMMANDS = {
@@ -41,7 +41,7 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

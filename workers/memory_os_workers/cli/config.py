@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from memory_os.config import flat_values, set_value
+from memory_os.config import Values, flat_values, set_value
 from memory_os.errors import ConfigError
 
-from memory_os_workers.cli.invocation import Invocation, json_option, pass_invocation, print_table
+from memory_os_workers.cli.invocation import Group, Invocation, json_option, pass_invocation, print_table
 
 if TYPE_CHECKING:
     from memory_os.config import Settings
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @json_option
 @click.pass_context
 def config(ctx: click.Context) -> None:
@@ -49,6 +49,10 @@ def get_key(invocation: Invocation, key: str) -> None:
 def set_key(invocation: Invocation, key: str, value: str) -> None:
     """Write KEY: VALUE (read as YAML) to config.yaml; the service takes it at its next start."""
     settings = invocation.settings
+    known = list(flat_values(Values()))
+    # Below a key whose value is a mapping (scopes.aliases) any name may stand.
+    if key not in known and not any(key.startswith(f"{one}.") for one in known):
+        raise _unknown(key, known)
     set_value(settings, key, value)
     text = f"{key} is set in {settings.config_file}. A running service takes it after `memory-os stop`."
     if settings.origins.get(key, "").isupper():
@@ -79,7 +83,7 @@ def _values(settings: Settings) -> list[tuple[str, object]]:
 def _unknown(key: str, keys: list[str]) -> ConfigError:
     from difflib import get_close_matches
 
-    near = get_close_matches(key, keys, n=3)
+    near = get_close_matches(key, keys, n=3) or [one for one in keys if key in one.split(".")][:3]
     return ConfigError(
         f"{key} is not a setting.", cure=f"Perhaps {', '.join(near)}?" if near else "`memory-os config` lists them."
     )

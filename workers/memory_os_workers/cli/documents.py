@@ -21,6 +21,8 @@ from memory_os_workers.cli.invocation import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+_OUTCOMES = {"ok": "taken in", "unchanged": "unchanged", "skipped": "skipped", "removed": "removed"}
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -38,7 +40,10 @@ def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
     for path in paths:
         work = client.stream("/v1/ingest", {"path": str(path.absolute())})
         reports.append(_follow(invocation, work, f"ingest {path.name or path}"))
-    invocation.show(reports[0] if len(reports) == 1 else reports, lambda out: _render_reports(out, reports))
+    waiting = int(client.get("/v1/status").get("pending_embeddings", 0))
+    for report in reports:
+        report["pending_embeddings"] = waiting
+    invocation.show(reports[0] if len(reports) == 1 else reports, lambda out: _render_reports(out, reports, waiting))
     return FINDINGS if any(_skipped(report) for report in reports) else OK
 
 
@@ -73,15 +78,21 @@ def _follow(invocation: Invocation, lines: Iterator[dict[str, Any]], title: str)
     return result
 
 
-def _render_reports(out: Console, reports: list[dict[str, Any]]) -> None:
-    for report in reports:
-        print_tree(out, {key: value for key, value in report.items() if key != "files"})
-        rows = [
-            (one["status"], one["path"], "; ".join(filter(None, (one["reason"], *one["notes"]))))
-            for one in report["files"]
-        ]
-        if rows:
-            print_table(out, ("status", "file", "reason"), rows)
+def _render_reports(out: Console, reports: list[dict[str, Any]], waiting: int) -> None:
+    """The files that need a look, then the totals."""
+    rows = [
+        (one["status"], one["path"], "; ".join(filter(None, (one["reason"], *one["notes"]))))
+        for report in reports
+        for one in report["files"]
+        if one["status"] not in ("ok", "unchanged") or one["notes"]
+    ]
+    if rows:
+        print_table(out, ("status", "file", "reason"), rows)
+    total = {name: sum(report[name] for report in reports) for name in (*_OUTCOMES, "excluded", "chunks")}
+    told = ", ".join(f"{total[name]} {said}" for name, said in _OUTCOMES.items() if total[name] or name == "ok")
+    out.print(f"{told}; {total['chunks']} passages" + f" ({total['excluded']} not looked at)" * bool(total["excluded"]))
+    if waiting:
+        out.print(f"{waiting} passages still wait for their vector; until then their words find them.")
 
 
 def _skipped(report: dict[str, Any]) -> bool:

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from memory_os.errors import BadRequest
 
 from memory_os_workers.cli.invocation import (
     FINDINGS,
     OK,
+    Group,
     Invocation,
     json_option,
     pass_invocation,
     print_table,
     print_tree,
     user_option,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 _PAGE_TOKENS = 4000
 
 
-@click.group()
+@click.group(cls=Group)
 def facts() -> None:
     """List, search, add, remove and judge facts."""
 
@@ -42,18 +45,18 @@ def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, u
 
 
 @facts.command("search")
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, callback=words)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100), help="At most this many.")
 @user_option
 @json_option
 @pass_invocation
-def search_facts(invocation: Invocation, query: tuple[str, ...], limit: int, user: str) -> int:
+def search_facts(invocation: Invocation, query: str, limit: int, user: str) -> int:
     """Find facts by the words and the meaning of QUERY. Exit code 1: none."""
-    return _page(invocation, user, {"action": "search", "query": " ".join(query), "limit": limit, "min_trust": 0})
+    return _page(invocation, user, {"action": "search", "query": query, "limit": limit, "min_trust": 0})
 
 
 @facts.command("add")
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1, required=True, callback=words)
 @click.option("--category", default="", help="What kind of fact it is.")
 @click.option("--tag", "tags", multiple=True, help="A tag; may be given several times.")
 @click.option("--entity", "entities", multiple=True, help="What it is about; may be given several times.")
@@ -62,14 +65,14 @@ def search_facts(invocation: Invocation, query: tuple[str, ...], limit: int, use
 @pass_invocation
 def add_fact(
     invocation: Invocation,
-    text: tuple[str, ...],
+    text: str,
     category: str,
     tags: tuple[str, ...],
     entities: tuple[str, ...],
     user: str,
 ) -> int:
     """Add TEXT as a fact; a restatement of one that is there is merged with it."""
-    arguments = {"action": "add", "content": " ".join(text), "category": category}
+    arguments = {"action": "add", "content": text, "category": category}
     return _show(invocation, user, "fact_store", {**arguments, "tags": list(tags), "entities": list(entities)})
 
 
@@ -131,7 +134,12 @@ def import_holographic(invocation: Invocation, database: Path | None, user: str)
 def _call(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     given = {key: value for key, value in arguments.items() if value not in ("", [], None)}
     body = {"arguments": {"max_tokens": _PAGE_TOKENS, **given}, "caller": invocation.caller(user)}
-    return invocation.service().post(f"/v1/tools/{tool}", body)
+    try:
+        return invocation.service().post(f"/v1/tools/{tool}", body)
+    except BadRequest as error:
+        # The tool's own name and argument marks are for the agent that calls it.
+        message = error.message.removeprefix(f"{tool}: ").replace("`", "")
+        raise BadRequest(message, cure=error.cure) from error
 
 
 def _show(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_os_workers.cli.invocation import FINDINGS, OK, Invocation, json_option, pass_invocation
+from memory_os_workers.cli.invocation import FINDINGS, OK, Group, Invocation, json_option, pass_invocation
 
 if TYPE_CHECKING:
     from memory_os.ground_truth import Change
@@ -38,6 +38,7 @@ def setup(
     from memory_os_workers.setup.steps import how_to_call, run_setup
 
     invocation.hermes_home = hermes_home or invocation.hermes_home
+    invocation.makes_home = True
     settings = invocation.settings
     options = Options(settings.hermes_home, settings.home, start=not no_start, **given)
     if dry_run:
@@ -102,7 +103,7 @@ def doctor(invocation: Invocation, restore: bool) -> int:
     return _examine(invocation)
 
 
-@click.group()
+@click.group(cls=Group)
 def soul() -> None:
     """The ground-truth block in SOUL.md (layer 7)."""
 

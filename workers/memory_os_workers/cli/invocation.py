@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -44,12 +45,17 @@ class Invocation:
 
     hermes_home: Path | None = None
     as_json: bool = False
+    makes_home: bool = False  # setup may be given a home that isn't there yet
 
     @functools.cached_property
     def settings(self) -> Settings:
-        """The configuration of the home. Raises ConfigError."""
+        """The configuration of the home. Raises ConfigError, or BadRequest for a named home that isn't there."""
         from memory_os.config import load_settings
 
+        if self.hermes_home is not None and not self.makes_home and not self.hermes_home.is_dir():
+            raise BadRequest(
+                f"There is no Hermes home {self.hermes_home}.", cure="Name an existing folder; `memory-os setup` makes one."
+            )
         return load_settings(hermes_home=self.hermes_home)
 
     def service(self) -> ServiceClient:
@@ -71,6 +77,29 @@ class Invocation:
 
 
 pass_invocation = click.make_pass_decorator(Invocation)
+
+
+class Group(click.Group):
+    """A group that names the nearest command to one it doesn't have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1) if args else []
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from error
+
+
+def words(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str:
+    """The callback of an argument that takes a text, quoted or not: its words joined. A blank one is wrong usage."""
+    text = " ".join(value).strip()
+    if not text and not ctx.resilient_parsing:
+        raise click.BadParameter("it is empty.", ctx, parameter)
+    return text
 
 
 def json_option(command: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -16,6 +16,7 @@ from memory_os_workers.cli.invocation import (
     pass_invocation,
     user_option,
     when,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -25,13 +26,13 @@ _LAYERS = ("workspace", "sessions", "facts", "fabric", "vectors", "wiki")
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, callback=words)
 @user_option
 @click.option("--session", default="", help="Ask as if inside this session (its own window is not quoted back).")
 @click.option("--layers", multiple=True, type=click.Choice(_LAYERS), help="Only this layer; may be repeated.")
 @json_option
 @pass_invocation
-def recall(invocation: Invocation, query: tuple[str, ...], user: str, session: str, layers: tuple[str, ...]) -> int:
+def recall(invocation: Invocation, query: str, user: str, session: str, layers: tuple[str, ...]) -> int:
     """Show what QUERY would bring into a prompt, with every candidate's scores.
 
     Nothing is counted as used. Exit code 1: nothing relevant was found.
@@ -43,7 +44,7 @@ def recall(invocation: Invocation, query: tuple[str, ...], user: str, session: s
         "platform": "cli",
         "user": user,
         "profile": invocation.settings.profile,
-        "user_message": " ".join(query),
+        "user_message": query,
         "first_turn": False,
         "visible": {},
         "at": time.time(),
