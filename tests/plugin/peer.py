@@ -33,6 +33,7 @@ class Peer:
         self._listener.listen(64)
         self._open = True
         self._held: list[socket.socket] = []
+        self._serving: list[threading.Thread] = []
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
@@ -66,6 +67,8 @@ class Peer:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join(5)
+        for serving in self._serving:  # one may be about to hold its connection
+            serving.join(5)
         for connection in self._held:
             connection.close()
         self.path.unlink(missing_ok=True)
@@ -76,7 +79,9 @@ class Peer:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            serving = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._serving.append(serving)
+            serving.start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
