@@ -127,7 +127,10 @@ def _forget(home: Home, asker: Asker, identity: Identity, memory: str) -> str:
         tools.call("memory_forget", {"id": memory}, tools.caller_of(home, asker.session_id, identity=identity), home)
     )
     if found.get("error"):
-        return f"{found['error']} {found.get('cure') or ''}".strip()
+        cure = str(found.get("cure") or "")
+        # The tool's own advice names its arguments.
+        cure = "`/memory-os recall <text>` shows lines with their ids." if "query=" in cure else cure
+        return f"{found['error']} {cure}".strip()
     return answers.forgotten(found)
 
 

@@ -67,6 +67,11 @@ def test_forget_runs_as_whoever_typed(peer: Peer) -> None:
     assert asked["arguments"] == {"id": "s:abcdefgh"} and asked["caller"]["user"] == "telegram:42"
 
 
+def test_an_unknown_id_is_told_in_the_words_of_the_command(peer: Peer) -> None:
+    answering(peer, {"error": "There is no memory 'x' of yours.", "cure": "Take the id, or give query=<words>."}, 400)
+    assert slash("forget x") == "There is no memory 'x' of yours. `/memory-os recall <text>` shows lines with their ids."
+
+
 def test_report_is_about_recalls(peer: Peer) -> None:
     answering(peer, {"recalls": {"injected": 3, "nothing": 4, "p50_ms": 9.0, "p95_ms": 21.5}})
     text = slash("report")
