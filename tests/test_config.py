@@ -179,7 +179,15 @@ def test_a_broken_file_is_not_overwritten(home: Path, text: str) -> None:
 
 def test_flat_values_name_every_key_once() -> None:
     flat = flat_values(Values())
-    assert flat["recall.min_probability"] == 0.8
+    assert flat["recall.min_probability"] == 0.7
     assert flat["service.socket"] is None
     assert flat["scopes.aliases"] == {}
     assert all("{" not in key for key in flat)
+
+
+def test_a_bottomless_file_is_a_config_error(tmp_path: Path) -> None:
+    folder = tmp_path / "memory-os"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("[" * 50_000, "utf-8")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        load_settings({}, hermes_home=tmp_path)
