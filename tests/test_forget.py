@@ -328,6 +328,48 @@ def test_the_hosts_files_are_named_and_not_touched(home: Home) -> None:
     assert path.read_text() == "The safe opens with quillfeather"
 
 
+SAFE = "The safe opens with quillfeather."
+
+
+def test_no_neighbour_of_any_repeat_keeps_the_words(home: Home) -> None:
+    for session in ("s1", "s2", "s3"):
+        home.memory.sessions.add_turn(turn(1, SAFE, "I will keep this to myself.", session=session))
+    result = home.forget(id=home.handle("quillfeather"))
+    assert (result["forgotten"]["messages"], result["proof"]["found"]) == (3, 0)
+    assert len(home.memory.found("keep this")) == 3
+    assert home.on_disk("quillfeather") == []
+
+
+def test_another_members_neighbour_keeps_no_words_and_another_chat_its_own(home: Home) -> None:
+    """Archives made before neighbours were kept apart quote one member of a group beside another's words."""
+    home.memory.sessions.add_turn(turn(1, SAFE, "", session="group"))
+    home.memory.sessions.add_turn(turn(2, "My lawnmower needs a blade.", "", session="group", user=OTHER.user))
+    home.memory.sessions.add_turn(turn(3, SAFE, "The weathervane creaks tonight.", session="apart", user=OTHER.user))
+    with home.store.write() as db:
+        db.execute("UPDATE messages SET context = ? WHERE text LIKE '%lawnmower%'", (f"user: {SAFE}",))
+        row = db.execute("SELECT id FROM messages WHERE text LIKE '%lawnmower%'").fetchone()
+        home.memory.sessions.archive.reindex(db, row["id"])
+    assert home.forget(id=home.handle("quillfeather"))["proof"]["found"] == 0
+    assert [one.context for one in home.memory.found("lawnmower", OTHER)] == [""]
+    assert [one.context for one in home.memory.found("weathervane", OTHER)] == [f"user: {SAFE}"]
+
+
+@pytest.mark.parametrize("table", ["messages", "passages"])
+def test_the_proof_finds_a_neighbour_that_still_quotes_it(home: Home, table: str) -> None:
+    home.memory.sessions.add_turn(turn(1, SAFE, "I will keep this to myself."))
+    handle = home.handle("quillfeather")
+    with home.store.write() as db:  # as a fault would leave it: the words come back after they were cleared
+        db.execute(
+            "CREATE TRIGGER fault AFTER UPDATE OF context ON messages WHEN new.context = '' BEGIN UPDATE messages SET context = old.context"
+            " WHERE id = new.id; END" if table == "messages" else
+            "CREATE TRIGGER fault AFTER INSERT ON passages WHEN new.text LIKE 'I will%' BEGIN"
+            f" UPDATE passages SET context = 'user: {SAFE}' WHERE pk = new.pk; END"
+        )  # fmt: skip
+    result = home.forget(id=handle)
+    assert result["status"] == "incomplete"
+    assert result["proof"]["found"] >= 1
+
+
 def test_an_answer_that_repeats_it_is_pointed_out(home: Home) -> None:
     home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", "Understood, the safe opens with quillfeather."))
     result = home.forget(id=next(one.handle for one in home.memory.found("safe") if one.kind == "said"))
@@ -351,7 +393,9 @@ def test_one_passage_of_a_document(home: Home, tmp_path: Path) -> None:
     shared = [one for one in home.index.of_source(f"document:{file}") if "quillfeather" in one.text]
     with pytest.raises(BadRequest, match="shared"):
         home.forget(OTHER, id=shared[0].handle)
-    assert home.forget(id=shared[0].handle)["status"] == "forgotten"
+    result = home.forget(id=shared[0].handle)
+    assert result["status"] == "forgotten"
+    assert "an edited file may bring it back; remove it from the file" in result["notes"][0]
     assert all("quillfeather" not in one.text for one in home.index.of_source(f"document:{file}"))
     os.utime(file, (1, 1))
     (report,) = home.documents.ingest(file).files

@@ -39,6 +39,12 @@ SECRETS = [
     ("パスワードはpa55word", "pa55word"),
     ("contraseña: sol2024", "sol2024"),
     ("mot de passe : azerty12", "azerty12"),
+    ("curl -u bob:hunTer22pass https://example.org", "hunTer22pass"),
+    ("curl -sS -X POST --user=bob@example.org:hunter https://example.org", "hunter"),
+    ("run `curl -su bob:hunter` again", "hunter"),
+    ("curl https://example.org -ubob:hunter", "hunter"),
+    ("curl -u 'bob:two words' https://example.org", "two words"),
+    ("curl -L \\\n  --proxy-user \"bob:hunter\" \\\n  https://example.org", "hunter"),
 ]
 
 
@@ -72,6 +78,15 @@ PROSE = [
     "密码是必须的",
     "パスワードは必須です",
     "commit 3f2a9c1 fixed the tokenizer",
+    "curl -u user:password https://example.org",
+    'curl -u "$NAME:$PASSWORD" https://example.org',
+    "curl -u bob https://example.org:8080/a",
+    "curl --user-agent probe:2 https://example.org",
+    "docker run -u 1000:1000 image, then curl https://example.org",
+    "a dumbbell curl: 3 sets - u know: slow",
+    "curly -u shapes:round",
+    "sudo -u app:staff id",
+    "curl is a tool.\nsort -u names:list",
 ]
 
 
@@ -85,13 +100,18 @@ def test_the_rest_of_the_text_stays() -> None:
     assert redact("postgres://app:abc123@db:5432/x")[0] == f"postgres://app:{MARK}@db:5432/x"
 
 
+def test_the_rest_of_a_curl_command_stays() -> None:
+    command = "curl -u 'bob:two words' --proxy-user eve:hunter https://example.org"
+    assert redact(command) == (f"curl -u 'bob:{MARK}' --proxy-user eve:{MARK} https://example.org", 2)
+
+
 def test_two_secrets_count_twice() -> None:
     assert redact("password=abc123xyz and AKIAIOSFODNN7EXAMPLE")[1] == 2
 
 
 FRAGMENTS = st.sampled_from(
     ["password=", "token: ", "sk-", "abc123", "ghp_0123456789abcdefABCD", "!", " is ", "://u:", "@h", MARK, "[",
-     '"', "Bearer ", "密码是", "пароль: ", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\n", " ",
+     '"', "Bearer ", "curl ", "-u ", "'", "密码是", "пароль: ", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\n", " ",
      "eyJhbGciOiJI.eyJzdWIiOiIx", "é"]
 )  # fmt: skip
 
@@ -105,7 +125,7 @@ def test_applying_it_twice_changes_nothing(text: str) -> None:
 HOSTILE = [
     "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN A A ", "eyJ", "-eyJ-", "sk-",
     "password", "password=", "password is ", "password for a b c ", "пароль от базы ", "a://", "a://a:", "bearer ",
-    "api_", " ", "x", "密码是", "SG.",
+    "api_", " ", "x", "密码是", "SG.", "curl ", "curl -u ", "curl -u a:", "curl -uuuuuuu", "curl \\\n -u",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from memory_os.facts import Fact, Facts
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
+from memory_os.sessions.quotes import Quotes
 from memory_os.spool_traces import Forgotten, remove_traces
 from memory_os.store import Store, sweep_partials
 from memory_os.text import index_terms, query_terms
@@ -55,6 +56,7 @@ class Targets:
 class Gone:
     """What went, and the words and ids by which its traces are found."""
 
+    quotes: Quotes
     counts: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
     passage_ids: list[str] = field(default_factory=list)
@@ -174,7 +176,7 @@ class Forget:
     # -- forgetting ------------------------------------------------------------------------------------------------
 
     def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
-        gone = Gone()
+        gone = Gone(Quotes(caller.scope.key))
         # Freed pages are overwritten: what was forgotten isn't to be read from the file's unused parts either.
         with self.store.write() as db:
             db.execute("PRAGMA secure_delete = ON")
@@ -192,19 +194,22 @@ class Forget:
 
     def _forget_messages(self, db: sqlite3.Connection, ids: Sequence[int], caller: Caller, gone: Gone) -> None:
         on_host = False
+        hashes = set()
         for message_id in dict.fromkeys(ids):
             row = db.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
-            if row is None:
+            if row is None or row["content_hash"] in hashes:
                 continue
+            hashes.add(row["content_hash"])
             same = db.execute(
-                "SELECT id FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], row["scope"])
+                "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], row["scope"])
             ).fetchall()
+            gone.quotes.add(same)
             for one in same:
                 self._note_passages(db, f"message:{one['id']}", gone)
             gone.texts.append(row["text"])
-            gone.turns |= {row["turn_id"]} - {""}
-            on_host = on_host or row["host_id"] is not None
-            gone.counts["messages"] += self.sessions.forget([message_id], caller.scope, caller.now)
+            gone.turns |= {one["turn_id"] for one in same} - {""}
+            on_host = on_host or any(one["host_id"] is not None for one in same)
+        gone.counts["messages"] += self.sessions.forget(ids, caller.scope, caller.now)
         if on_host or gone.counts["messages"]:
             gone.notes.append(
                 "Hermes keeps its own history in state.db, which memory-os never writes; what was forgotten is not imported"
@@ -229,7 +234,10 @@ class Forget:
             self._forget_entry(passage, gone)
         else:
             gone.counts["documents"] += self.documents.forget_passage(passage, now)
-            gone.notes.append(f"{passage.source.removeprefix('document:')} still holds it on disk; ingesting skips it.")
+            gone.notes.append(
+                f"{passage.source.removeprefix('document:')} still holds it on disk. Ingesting skips it, but"
+                " an edited file may bring it back; remove it from the file."
+            )
         gone.texts.append(passage.text)
         gone.passage_ids.append(passage.id)
 
@@ -338,7 +346,7 @@ class Forget:
                     left[passage.handle] = passage
                 elif own and _coverage(terms, passage.text) >= SIMILAR:
                     similar[passage.handle] = passage
-        found = len(left) + self._rows_left(searched, caller.scope)
+        found = len(left) + self._rows_left(searched, caller.scope) + gone.quotes.left(self.store)
         result: dict[str, Any] = {
             "status": "incomplete" if found or gone.unfinished else "forgotten",
             "forgotten": {name: count for name, count in gone.counts.items() if count},

@@ -36,6 +36,13 @@ _WEBHOOK = re.compile(
     r"(?i)(hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9/_-]{16,}+)"
 )
 _URL_PASSWORD = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@]{0,128}:)([^\s/]{1,256})(@)")
+# `curl … -u name:password`, also `--user=`, `--proxy-user`, `-su`, `-uname:…`; elsewhere -u means other things.
+_CURL = re.compile(
+    r"(?<![\w-])curl(?:\.exe)?(?=[ \t])(?:[^\n]|(?<=\\)\n){0,300}?(?<=\s)"
+    r"(?:-[A-Za-z]{0,6}[uU][ \t]{0,4}|--(?:proxy-)?user(?:=|[ \t]{1,4}))"
+    r"(?:(?P<quote>[\"'])[^\s:\"']{0,128}+:(?P<quoted>(?!\[redacted\])[^\"'\n]{1,256}+)(?P=quote)"
+    r"|[^\s:\"'`]{0,128}+:(?P<bare>(?!//|\[redacted\])[^\s\"'`]{1,256}+))"
+)
 _KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]*+")
@@ -90,7 +97,7 @@ def redact(text: str) -> tuple[str, int]:
     total = 0
     for _ in range(_ROUNDS):
         before = total
-        for step in (private_keys, _labelled, _urls, _authorization, _webhooks, _shapes):
+        for step in (private_keys, _curl, _labelled, _urls, _authorization, _webhooks, _shapes):
             text, count = step(text)
             total += count
         if total == before:
@@ -157,6 +164,17 @@ def _looks_like_password(bare: str, digits: int, letters: int, match: re.Match[s
 
 def _urls(text: str) -> tuple[str, int]:
     return _substitute(_URL_PASSWORD, text, lambda m: None if m[2] == MARK else m[1] + MARK + m[3])
+
+
+def _curl(text: str) -> tuple[str, int]:
+    def replace(match: re.Match[str]) -> str | None:
+        group = "quoted" if match["quote"] else "bare"
+        password = match[group]
+        if password.casefold() in _PLACEHOLDERS or _REFERENCE.match(password):
+            return None  # "curl -u user:password" in a manual, "$PASSWORD" in a script
+        return match.group()[: match.start(group) - match.start()] + MARK + (match["quote"] or "")
+
+    return _substitute(_CURL, text, replace)
 
 
 def _authorization(text: str) -> tuple[str, int]:

@@ -29,6 +29,7 @@ from memory_os.sessions.archive import (
 from memory_os.sessions.cleaning import Cleaned, clean
 from memory_os.sessions.history import RECHECKED, Batch, History, Imported, Known, read_batch
 from memory_os.sessions.off import OffSwitch
+from memory_os.sessions.quotes import Quotes
 from memory_os.sessions.scopes import scope_for
 from memory_os.sessions.state_db import TESTED_SCHEMA, StateDbUnavailable, open_state_db
 from memory_os.store import Row, Store, tombstones
@@ -77,14 +78,15 @@ class Sessions:
     # -- captured turns --------------------------------------------------------------------------------------------
 
     def add_turn(self, turn: CapturedTurn) -> bool:
-        """Archive a turn, once. False when its turn id is already there."""
+        """Archive a turn, once. False when its owner's turn of this id is already there."""
         question, answer = clean("user", turn.user_text), clean("assistant", turn.assistant_text)
         scope = scope_for(turn.user, turn.profile, self._aliases).key
         with self.store.write() as db:
-            if db.execute("SELECT 1 FROM messages WHERE turn_id = ?", (turn.turn_id,)).fetchone():
+            known = db.execute("SELECT 1 FROM messages WHERE turn_id = ? AND scope = ?", (turn.turn_id, scope)).fetchone()
+            if known:
                 return False
             lineage = self.archive.lineage_of(db, turn.session_id, turn.parent_session_id)
-            before = _last_answer(db, lineage)
+            before = _last_answer(db, lineage, scope)
             asked = self._add(db, turn, "user", question, lineage, scope, before=before, question="")
             self._add(db, turn, "assistant", answer, lineage, scope, before=question.text, question=question.text, asked=asked)
             if question.secrets or answer.secrets:
@@ -104,7 +106,7 @@ class Sessions:
             turn_id=turn.turn_id, standing=standing_of(role, cleaned.text, question),
             context=neighbour("assistant" if role == "user" else "user", before),
         )  # fmt: skip
-        twin = self.archive.unclaimed_by_turn(db, lineage, role, cleaned.hash, turn.at)
+        twin = self.archive.unclaimed_by_turn(db, lineage, role, cleaned.hash, turn.at, scope)
         if twin is None and asked is not None:
             twin = _imported_answer(db, asked, cleaned.text)
         if twin is None:
@@ -209,6 +211,7 @@ class Sessions:
     def forget(self, message_ids: Sequence[int], scope: Scope, now: float) -> int:
         """Delete messages of this scope, with every repeat of their text, and let no import bring them back."""
         deleted = 0
+        quotes = Quotes(scope.key)
         with self.store.write() as db:
             for message_id in message_ids:
                 row = db.execute(
@@ -219,21 +222,17 @@ class Sessions:
                 same = db.execute(
                     "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], scope.key)
                 ).fetchall()
+                quotes.add(same)
                 deleted += self.archive.delete(db, same)
-                self._forget_context(db, row)
                 tombstones.bury(db, scope.key, [row["content_hash"]], now)
+            self._forget_context(db, quotes)
         return deleted
 
-    def _forget_context(self, db: sqlite3.Connection, forgotten: Row) -> None:
+    def _forget_context(self, db: sqlite3.Connection, quotes: Quotes) -> None:
         """The neighbours quote the beginning of a forgotten message beside their own words; that goes too."""
-        quoted = neighbour(forgotten["role"], forgotten["text"])
-        rows = db.execute(
-            "SELECT id FROM messages WHERE scope = ? AND lineage = ? AND context = ?",
-            (forgotten["scope"], forgotten["lineage"], quoted),
-        ).fetchall()
-        for row in rows:
-            db.execute("UPDATE messages SET context = '' WHERE id = ?", (row["id"],))
-            self.archive.reindex(db, row["id"])
+        for message_id in quotes.messages(db):
+            db.execute("UPDATE messages SET context = '' WHERE id = ?", (message_id,))
+            self.archive.reindex(db, message_id)
 
     def health(self) -> Health:
         """Degraded while state.db can't be read; captured turns are kept all the same."""
@@ -250,10 +249,12 @@ class Sessions:
         return Health(State.OK, detail, figures=figures)
 
 
-def _last_answer(db: sqlite3.Connection, lineage: str) -> str:
+def _last_answer(db: sqlite3.Connection, lineage: str, scope: str) -> str:
+    """The last answer this person got: in a group, what another was told is not theirs to find."""
     row = db.execute(
-        "SELECT text FROM messages WHERE lineage = ? AND role = 'assistant' AND standing <> ? ORDER BY id DESC LIMIT 1",
-        (lineage, NARRATION),
+        "SELECT text FROM messages WHERE lineage = ? AND scope = ? AND role = 'assistant' AND standing <> ?"
+        " ORDER BY id DESC LIMIT 1",
+        (lineage, scope, NARRATION),
     ).fetchone()
     return "" if row is None else str(row["text"])
 

@@ -20,6 +20,8 @@ CHUNKS_MOST = 60
 CONTEXT_CHARS = 300
 # An answer shorter than this to small talk is small talk too.
 BRIEF_ANSWER_CHARS = 80
+# An imported message is taken from another scope only if said within this time of the turn: the longest turns.
+TURN_LONGEST_S = 3600.0
 # Times before this are a clock that was never set; times past the other can't be rendered as a date.
 _EARLIEST, _LATEST = 0.0, 32_503_680_000.0
 
@@ -63,9 +65,11 @@ class Archive:
         self.index = index
 
     def add(self, db: sqlite3.Connection, message: Message) -> int:
-        """Archive a message and make it searchable unless it is trivial or its text already is, in this session."""
+        """Archive a message and make it searchable unless it is trivial or its owner's same text already is, in this session."""
         standing = message.standing
-        if standing == INDEXED and self._same_text_indexed(db, message.session_id, message.role, message.hash):
+        if standing == INDEXED and self._same_text_indexed(
+            db, message.session_id, message.role, message.hash, message.scope
+        ):
             standing = REPEAT
         host = message.host
         cursor = db.execute(
@@ -127,16 +131,19 @@ class Archive:
 
     def promote_repeat(self, db: sqlite3.Connection, row: Row) -> None:
         repeat = db.execute(
-            "SELECT id FROM messages WHERE session_id = ? AND role = ? AND content_hash = ? AND standing = ? ORDER BY id LIMIT 1",
-            (row["session_id"], row["role"], row["content_hash"], REPEAT),
+            "SELECT id FROM messages WHERE session_id = ? AND role = ? AND content_hash = ? AND scope = ? AND standing = ?"
+            " ORDER BY id LIMIT 1",
+            (row["session_id"], row["role"], row["content_hash"], row["scope"], REPEAT),
         ).fetchone()
         if repeat is not None:
             self.set_standing(db, repeat["id"], INDEXED)
 
-    def _same_text_indexed(self, db: sqlite3.Connection, session_id: str, role: str, text_hash: str) -> bool:
+    def _same_text_indexed(
+        self, db: sqlite3.Connection, session_id: str, role: str, text_hash: str, scope: str
+    ) -> bool:  # fmt: skip
         found = db.execute(
-            "SELECT 1 FROM messages WHERE session_id = ? AND role = ? AND content_hash = ? AND standing = ? LIMIT 1",
-            (session_id, role, text_hash, INDEXED),
+            "SELECT 1 FROM messages WHERE session_id = ? AND role = ? AND content_hash = ? AND scope = ? AND standing = ? LIMIT 1",
+            (session_id, role, text_hash, scope, INDEXED),
         ).fetchone()
         return found is not None
 
@@ -151,12 +158,18 @@ class Archive:
         ).fetchone()
         return found
 
-    def unclaimed_by_turn(self, db: sqlite3.Connection, lineage: str, role: str, text_hash: str, at: float) -> Row | None:
-        """The imported message with this text, nearest in time, that no captured turn has been matched with."""
+    def unclaimed_by_turn(
+        self, db: sqlite3.Connection, lineage: str, role: str, text_hash: str, at: float, scope: str
+    ) -> Row | None:  # fmt: skip
+        """The imported message with this text, nearest in time, that no captured turn has been matched with.
+
+        The host names one owner for a whole session, so what a member of a group has just said is imported as that
+        owner's; the turn takes it. What another said at another time is theirs and stays.
+        """
         found: Row | None = db.execute(
             "SELECT * FROM messages WHERE lineage = ? AND role = ? AND content_hash = ? AND turn_id = ''"
-            " AND standing <> ? ORDER BY abs(said_at - ?), id LIMIT 1",
-            (lineage, role, text_hash, WITHDRAWN, at),
+            " AND standing <> ? AND (scope = ? OR abs(said_at - ?) <= ?) ORDER BY abs(said_at - ?), id LIMIT 1",
+            (lineage, role, text_hash, WITHDRAWN, scope, at, TURN_LONGEST_S, at),
         ).fetchone()
         return found
 
@@ -167,7 +180,22 @@ class Archive:
             (message.turn_id, message.scope, message.platform, message.project, message.model, row["id"]),
         )
         if row["scope"] != message.scope:
-            self.reindex(db, row["id"])
+            self._change_owner(db, row, message)
+
+    def _change_owner(self, db: sqlite3.Connection, row: Row, message: Message) -> None:
+        """The neighbour and the place in the index are the new owner's; the old owner's repeat gets the old place."""
+        standing = row["standing"]
+        if standing in (INDEXED, REPEAT):
+            again = db.execute(
+                "SELECT 1 FROM messages WHERE session_id = ? AND role = ? AND content_hash = ? AND scope = ?"
+                " AND standing = ? AND id <> ? LIMIT 1",
+                (row["session_id"], row["role"], row["content_hash"], message.scope, INDEXED, row["id"]),
+            ).fetchone()
+            standing = REPEAT if again else INDEXED
+        db.execute("UPDATE messages SET context = ? WHERE id = ?", (message.context, row["id"]))
+        self.set_standing(db, row["id"], standing)
+        if row["standing"] == INDEXED:
+            self.promote_repeat(db, row)
 
     def claim_by_host(self, db: sqlite3.Connection, message_id: int, host: HostRow) -> None:
         db.execute(
@@ -199,12 +227,12 @@ class Archive:
             "SELECT * FROM messages WHERE session_id = ? AND host_id IS NULL AND turn_id <> '' ORDER BY id", (session_id,)
         ).fetchall()
         for row in captured:
-            twin = self.unclaimed_by_turn(db, lineage, row["role"], row["content_hash"], row["said_at"])
+            twin = self.unclaimed_by_turn(db, lineage, row["role"], row["content_hash"], row["said_at"], row["scope"])
             if twin is not None and twin["host_id"] is not None:
                 self.delete(db, [twin])
                 self.claim_by_host(db, row["id"], HostRow(twin["host_id"], twin["host_ts"], twin["host_uid"]))
                 if row["standing"] == REPEAT and not self._same_text_indexed(
-                    db, row["session_id"], row["role"], row["content_hash"]
+                    db, row["session_id"], row["role"], row["content_hash"], row["scope"]
                 ):
                     self.set_standing(db, row["id"], INDEXED)
 

@@ -213,7 +213,7 @@ class History:
             imported.claimed += 1
             return
         question = asked.text if asked else ""
-        before = question if message.role == "assistant" else _answer_before(db, lineage, message.timestamp)
+        before = question if message.role == "assistant" else _answer_before(db, lineage, scope, message.timestamp)
         standing = NARRATION if message.narration else standing_of(message.role, cleaned.text, question)
         self.archive.add(
             db,
@@ -299,7 +299,7 @@ class History:
 def _same_turns_answer(db: sqlite3.Connection, lineage: str, question_hash: str, answer: str) -> Row | None:
     """The captured answer to the same question, when the host stored it with or without a footer."""
     rows = db.execute(
-        "SELECT a.* FROM messages u JOIN messages a ON a.turn_id = u.turn_id AND a.role = 'assistant'"
+        "SELECT a.* FROM messages u JOIN messages a ON a.turn_id = u.turn_id AND a.scope = u.scope AND a.role = 'assistant'"
         " WHERE u.lineage = ? AND u.role = 'user' AND u.content_hash = ? AND u.turn_id <> ''"
         " AND a.host_id IS NULL AND a.host_ts IS NULL ORDER BY a.id",
         (lineage, question_hash),
@@ -307,10 +307,10 @@ def _same_turns_answer(db: sqlite3.Connection, lineage: str, question_hash: str,
     return next((row for row in rows if same_answer(row["text"], answer)), None)
 
 
-def _answer_before(db: sqlite3.Connection, lineage: str, at: float) -> str:
+def _answer_before(db: sqlite3.Connection, lineage: str, scope: str, at: float) -> str:
     row = db.execute(
-        "SELECT text FROM messages WHERE lineage = ? AND role = 'assistant' AND said_at <= ? AND standing = ?"
-        " ORDER BY said_at DESC, id DESC LIMIT 1",
-        (lineage, at, INDEXED),
+        "SELECT text FROM messages WHERE lineage = ? AND scope = ? AND role = 'assistant' AND said_at <= ?"
+        " AND standing = ? ORDER BY said_at DESC, id DESC LIMIT 1",
+        (lineage, scope, at, INDEXED),
     ).fetchone()
     return "" if row is None else str(row["text"])

@@ -63,3 +63,10 @@ def m002_conversations(db: Database) -> None:
     db.conn.execute("CREATE INDEX conversations_lineage ON conversations(lineage)")
     db.conn.execute("CREATE TABLE off_periods(digest TEXT NOT NULL, since REAL NOT NULL, until REAL)")
     db.conn.execute("CREATE INDEX off_periods_digest ON off_periods(digest)")
+
+
+@sessions()
+def m003_turns_of_each(db: Database) -> None:
+    """A turn id is the host's word; two people's turns may have the same one."""
+    db.conn.execute("DROP INDEX messages_turn")
+    db.conn.execute("CREATE UNIQUE INDEX messages_turn ON messages(turn_id, scope, role) WHERE turn_id <> ''")
