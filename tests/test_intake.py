@@ -302,3 +302,19 @@ def test_a_turn_with_half_a_character_is_kept(real: tuple[Intake, Store]) -> Non
     (intake._folder / "00000000000000000001-abcdef01.json").write_text(json.dumps(record), "utf-8")
     assert intake.drain() == 1
     assert "8443" in store.value("SELECT text FROM messages WHERE role = 'user'")
+
+
+def test_what_is_no_regular_file_is_kept_aside_unread(spool: Spool) -> None:
+    """A link to an endless device would be read for ever."""
+    (spool.folder / "00000000000000000001-0000000a.json").symlink_to("/dev/zero")
+    assert spool.intake.drain() == 0
+    assert spool.intake.waiting() == []
+    assert len(spool.rejected()) == 1
+
+
+def test_a_recall_does_not_wait_for_a_large_record(spool: Spool) -> None:
+    large = spool.put(1, {"n": 1, "text": "x" * 200_000})
+    spool.put(2)
+    assert spool.intake.drain(within_s=5.0) == 1
+    assert spool.intake.waiting() == [large]
+    assert spool.intake.drain() == 1

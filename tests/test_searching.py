@@ -70,9 +70,11 @@ def test_both_arms_run_and_the_best_comes_first(search: Search, question: str, n
     assert (found["results"][0]["layer"], found["results"][0]["section"]) == ("vectors", "Ops")
 
 
-def test_documents_by_default_and_other_layers_when_asked(search: Search) -> None:
-    assert {one["layer"] for one in search(query="staging gateway")["results"]} == {"vectors"}
-    assert search(query="staging gateway", layers=["sessions"])["results"][0]["text"].startswith("My own")
+def test_all_layers_by_default_and_one_when_asked(search: Search) -> None:
+    everywhere = {one["layer"] for one in search(query="staging gateway port", limit=50)["results"]}
+    assert {"vectors", "sessions"} <= everywhere
+    assert {one["layer"] for one in search(query="staging gateway port", layers=["documents"])["results"]} == {"vectors"}
+    assert {one["layer"] for one in search(query="staging gateway port", layers=["sessions"])["results"]} == {"sessions"}
     with pytest.raises(BadRequest, match="'dreams'"):
         search(query="x", layers=["dreams"])
     with pytest.raises(BadRequest, match="`query` is required"):
@@ -92,7 +94,7 @@ def test_nobody_finds_anothers(search: Search) -> None:
 def test_archived_and_expired_are_not_found(library: Library, search: Search) -> None:
     library.index.update(library.index.of_source("document:gateway.md")[0].id, archived=True)
     library.index.update(library.index.of_source("document:backup.md")[0].id, valid_to=NOW - 1)
-    sources = {one["source"] for one in search(query="staging gateway port database", limit=50)["results"]}
+    sources = {one.get("source") for one in search(query="staging gateway port database", limit=50)["results"]}
     assert not sources & {"gateway.md", "backup.md"}
 
 

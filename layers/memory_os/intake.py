@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from memory_os.errors import BadRequest, StoreError
 from memory_os.store import Store
 
 _SUFFIX = ".json"
+# What somebody waits for is a turn just said; a pasted log of a megabyte takes seconds and can follow.
+_QUICK_BYTES = 64 * 1024
 # A record holds one turn of at most two messages of a megabyte each.
 _RECORD_MAX_BYTES = 16 * 1024 * 1024
 # What says that the record is wrong, however often it is tried.
@@ -76,11 +79,16 @@ class Intake:
                     break
                 if within_s is not None and time.monotonic() - started > within_s:
                     break
-                if self._deferred.get(path.name, (0, 0.0))[1] <= time.monotonic():
+                if self._is_due(path, quick=within_s is not None):
                     taken += self._take_file(path)
             return taken
         finally:
             self._draining.release()
+
+    def _is_due(self, path: Path, *, quick: bool) -> bool:
+        if quick and path.lstat().st_size > _QUICK_BYTES:
+            return False
+        return self._deferred.get(path.name, (0, 0.0))[1] <= time.monotonic()
 
     def _take_file(self, path: Path) -> int:
         try:
@@ -123,8 +131,11 @@ def _records(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _RECORD_MAX_BYTES:
-        raise BadRequest(f"The record has {path.stat().st_size} bytes.")
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise BadRequest("The record is not a regular file.")
+    if found.st_size > _RECORD_MAX_BYTES:
+        raise BadRequest(f"The record has {found.st_size} bytes.")
     record = json.loads(path.read_text("utf-8", "surrogatepass"))
     if not isinstance(record, dict):
         raise BadRequest("The record is not an object.")

@@ -38,10 +38,10 @@ class Searching:
         return [one.passage for one in related[:limit]]
 
     def qdrant_search(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """Hybrid search in the collection. `layers` widens it beyond documents; `mode` says which arms really ran."""
+        """Hybrid search in the collection. `layers` narrows it; `mode` says which arms really ran."""
         text = arguments.text("query", required=True)
         limit = arguments.integer("limit", 5, low=1, high=50)
-        layers = layers_of(arguments.strings("layers")) or _DOCUMENT_LAYERS
+        layers = layers_of(arguments.strings("layers"))
         query = Query.of(text, caller.scope, now=caller.now, layers=layers)
         ids, mode, reason = self._ids(query)
         pks = self._index.visible(ids, query.scope.readable, layers=layers, now=caller.now)

@@ -23,6 +23,9 @@ __all__ = ["Hit", "Index", "Pending", "Replaced"]
 # A neighbour's words count less than the passage's own: measured best near this on dialogue turns.
 NEIGHBOUR_WEIGHT = 0.3
 
+# Full-text hits looked up for each one wanted, before all of them are.
+_LEADING = 8
+
 _PASSAGE_COLUMNS = (
     "id, handle, layer, source, ordinal, scope, session_id, kind, author, title, text, context, content_hash,"
     " embed_hash, created_at, valid_from, valid_to, trust, importance, flagged"
@@ -139,12 +142,17 @@ class Index:
         if not terms:
             return []
         where, values = _visible(scopes, layers, now)
-        rows = self.store.rows(
-            f"SELECT p.pk, p.id, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"
-            f" FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
-            f" WHERE passages_fts MATCH ? AND {where} ORDER BY score DESC, p.pk DESC LIMIT ?",
-            (fts_query(terms), *values, limit),
-        )
+        # The best by words first, then whose they are: looking up every passage with a common word costs more than the
+        # search. Where too few of the best are the reader's own, all are looked up.
+        for best in (_LEADING * limit, -1):
+            rows = self.store.rows(
+                f"SELECT p.pk, p.id, f.score FROM (SELECT rowid, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"
+                f" FROM passages_fts WHERE passages_fts MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?) f"
+                f" JOIN passages p ON p.pk = f.rowid WHERE {where} ORDER BY f.score DESC, p.pk DESC LIMIT ?",
+                (fts_query(terms), best, *values, limit),
+            )
+            if len(rows) == limit:
+                break
         return [Hit(row["pk"], row["id"], row["score"]) for row in rows]
 
     def matching(

@@ -28,7 +28,7 @@ SMALLEST_CORPUS = 60
 # passage has is less of a miss than a whole word.
 _STRADDLING = 0.5
 # A term in more passages than this share (and than so many) is left out where the question has others.
-_COMMON_SHARE = 0.25
+_COMMON_SHARE = 0.1
 _COMMON_LEAST = 200
 # A name in no more passages than this share (or than so many) says what a question is about.
 _NAMED_SHARE = 0.01
@@ -37,6 +37,9 @@ _NAMED_LEAST = 4
 # share of what a word found once would.
 _SPOKEN_COVERAGE = 0.9
 _SPOKEN_INFORMATION = 0.8
+_SIZES_KNOWN_FROM = 1000
+_SIZES_TTL_S = 10.0
+_SIZES_MAX = 1000
 # Document frequencies move slowly; a question asks for ten of them.
 _FREQUENCY_TTL_S = 300.0
 _FREQUENCIES_MAX = 20_000
@@ -87,7 +90,8 @@ class Arms:
     def __init__(self, index: Index, pool: ThreadPoolExecutor) -> None:
         self._index = index
         self._pool = pool
-        self._frequencies = _Frequencies(index)
+        self._sizes = _Sizes(index)
+        self._frequencies = _Frequencies(index, self._sizes)
         self.embed: Callable[[str], F32] | None = None
         self.dense: DenseSearch | None = None
         self.dense_off_reason = "the embedding model is still loading"
@@ -99,7 +103,7 @@ class Arms:
         hits, lexical = _timed(lambda: self._lexical_arm(query))
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
-        searched = self._index.searchable(query.scope.readable)
+        searched = self._sizes.searchable(query.scope.readable)
         if vector is None:
             candidates = self._candidates(query, hits, {})
         else:
@@ -107,7 +111,7 @@ class Arms:
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
-        if self._index.count() < SMALLEST_CORPUS:
+        if self._sizes.total() < SMALLEST_CORPUS:
             return self._few(query)
         terms = self._frequencies.telling(query.terms)
         return self._index.lexical(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
@@ -152,8 +156,8 @@ class Arms:
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
         named = self._named(query)
-        rare = _SPOKEN_INFORMATION * math.log(max(self._index.count(), SMALLEST_CORPUS)) * len(query.terms)
-        most = self._frequencies.information(query.terms) if bm25 else 1.0
+        rare = _SPOKEN_INFORMATION * math.log(max(self._sizes.total(), SMALLEST_CORPUS)) * len(query.terms)
+        most = self._frequencies.information(tuple(self._frequencies.telling(query.terms))) if bm25 else 1.0
         return [
             Candidate(
                 pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0),
@@ -166,7 +170,7 @@ class Arms:
 
     def _named(self, query: Query) -> set[int]:
         """Passages with a name of the question, where so few have it that it says what is meant."""
-        few = max(_NAMED_LEAST, int(self._index.count() * _NAMED_SHARE))
+        few = max(_NAMED_LEAST, int(self._sizes.total() * _NAMED_SHARE))
         rare = [name for name in query.names if self._frequencies.count(name) <= few]
         return {
             pk
@@ -175,11 +179,39 @@ class Arms:
         }
 
 
-class _Frequencies:
-    """How many passages have a term, remembered for a while."""
+class _Sizes:
+    """How many passages there are, counted again every few seconds: a recall asks for it ten times."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._known: dict[tuple[str, ...], tuple[tuple[int, int], float]] = {}
+
+    def total(self) -> int:
+        return self._remembered((), lambda: (self._index.count(), 0))[0]
+
+    def searchable(self, scopes: tuple[str, ...]) -> tuple[int, int]:
+        """Memories and documents this reader's searches run over."""
+        return self._remembered(scopes, lambda: self._index.searchable(scopes))
+
+    def _remembered(self, key: tuple[str, ...], count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        now = time.monotonic()
+        known = self._known.get(key)
+        # A small memory grows by a good part with each turn, and is counted in no time.
+        if known is not None and sum(known[0]) >= _SIZES_KNOWN_FROM and now - known[1] < _SIZES_TTL_S:
+            return known[0]
+        counted = count()
+        if len(self._known) >= _SIZES_MAX:
+            self._known.clear()
+        self._known[key] = (counted, now)
+        return counted
+
+
+class _Frequencies:
+    """How many passages have a term, remembered for a while."""
+
+    def __init__(self, index: Index, sizes: _Sizes) -> None:
+        self._index = index
+        self._sizes = sizes
         self._lock = threading.Lock()
         self._known: dict[str, tuple[int, float]] = {}
 
@@ -193,12 +225,12 @@ class _Frequencies:
     def weight(self, term: str) -> float:
         """The term's inverse document frequency; a small memory counts as one of `SMALLEST_CORPUS` passages."""
         count = self.count(term)
-        weight = _idf(count, max(self._index.count(), SMALLEST_CORPUS))
+        weight = _idf(count, max(self._sizes.total(), SMALLEST_CORPUS))
         return weight if count or not is_bigram(term) else weight * _STRADDLING
 
     def telling(self, terms: tuple[str, ...]) -> list[str]:
-        """The terms worth searching for: one that a quarter of all passages have orders nothing and costs the most."""
-        most = max(self._index.count() * _COMMON_SHARE, _COMMON_LEAST)
+        """The terms worth searching for: one that a tenth of all passages have orders little and costs the most."""
+        most = max(self._sizes.total() * _COMMON_SHARE, _COMMON_LEAST)
         rare = [term for term in terms if self.count(term) <= most]
         return rare or list(terms)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
@@ -21,6 +22,8 @@ LABELS = {
 _ORDER = ("facts", "fabric", "sessions", "qdrant", "workspace", "pending")
 # A title names its document; a paragraph in front matter doesn't.
 _NAME_CHARS = 100
+# Terminal escapes and other controls; a line break and a tab are text.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 PREAMBLE = "Recalled by memory-os; quoted records of earlier conversations and notes."
 
 _SAID = {Author.USER: "user said", Author.AGENT: "agent answered"}
@@ -35,7 +38,7 @@ def render_line(line: Line) -> str:
         parts.append(f"trust {passage.trust:.2f}")
     if line.conflicts:
         parts.append(f"differs from {', '.join(line.conflicts)}")
-    return f'- ({passage.handle}) {", ".join(parts)}: "{_indented(line.text)}"'
+    return f'- ({passage.handle}) {_CONTROLS.sub("", ", ".join(parts))}: "{_CONTROLS.sub("", _indented(line.text))}"'
 
 
 def render_block(lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | None = None) -> str:

@@ -60,7 +60,8 @@ _QUESTION_MAX_CHARS = 240
 _TWINS_PER_LINE = 2
 _OVER_BUDGET = "over the budget"
 _BELOW = "below the gate"
-_FENCE_TAG = re.compile(r"memory-context\s*(?:>|&gt;)")
+# The host scrubs exact tags; a model may take a near one for a tag as well.
+_FENCE_TAG = re.compile(r"(?:<|&lt;)\s*/?\s*memory[\W_]{0,2}context")
 
 
 @dataclass(frozen=True, slots=True)
