@@ -12,7 +12,7 @@ import pytest
 from memory_os.embedding import Embedder
 from memory_os.errors import EmbeddingError, FingerprintMismatch, VectorsError
 from memory_os.index import Index
-from memory_os.indexing import Indexing
+from memory_os.indexing import FREE_MIN_BYTES, Indexing, free_bytes
 from memory_os.memory import State
 from support.library import Library, real_embedder
 
@@ -180,6 +180,45 @@ def test_a_sound_collection_is_left_alone(library: Library, encoder: Counting) -
     assert library.indexing.audit() == 0
     assert counter(library, "vectors_audited") == 0
     assert library.index.pending_count() == 0
+
+
+# -- room on the disk ----------------------------------------------------------------------------------------------
+
+
+def test_without_room_nothing_is_written_and_it_goes_on_by_itself(library: Library, encoder: Counting) -> None:
+    library.remember("The staging gateway listens on port 8443.", "note:1")
+    library.embed()
+    library.indexing.free_bytes = lambda folder: FREE_MIN_BYTES - 1
+    library.remember("The archive has its own port, 9017.", "note:2")
+    library.index.remove("note:1")
+    assert [library.indexing.work(5) for _ in range(3)] == [0, 0, 0]
+    health = library.indexing.health()
+    assert health.state is State.DEGRADED
+    assert "67 MB free" in health.detail and "by itself" in health.cure
+    assert counter(library, "vectors_without_room") == 1
+    assert "9017" in library.ask("Which port has the archive?").context, "words find it"
+    with pytest.raises(VectorsError, match="free"):
+        library.indexing.rebuild(library.settings.vectors_dir)
+    library.indexing.free_bytes = free_bytes
+    assert library.embed() == 2
+    assert library.indexing.health().state is State.OK
+    assert points(library) == wanted(library)
+
+
+def test_without_room_no_collection_is_made_until_there_is(library: Library, encoder: Counting, tmp_path: Path) -> None:
+    library.indexing.close()
+    library.settings.vectors_dir.rename(tmp_path / "elsewhere")
+    library.indexing = Indexing(library.store, library.index)
+    library.indexing.free_bytes = lambda folder: 0
+    library.connect(encoder)
+    library.remember("The staging gateway listens on port 8443.")
+    assert library.indexing.work(5) == 0
+    assert library.indexing.health().state is State.DEGRADED
+    assert library.ask("Which port does the staging gateway use?").outcome == "degraded"
+    assert not library.settings.vectors_dir.exists()
+    library.indexing.free_bytes = free_bytes
+    assert library.embed() == 1
+    assert library.ask("Which port does the staging gateway use?").outcome == "injected"
 
 
 # -- rebuilding ----------------------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +27,10 @@ Progress = Callable[[int, int, str], None]
 _FLUSH_EVERY_S = 5.0
 # Passages a step of a rebuild: small, so that a stop or a progress bar doesn't wait for minutes of embedding.
 _PAGE = 32
+# The engine writes into mapped, sparse files: where the device has no block left for a page, the kernel ends the process
+# with SIGBUS, and no error can be caught. A new shard takes 0.3 MB, a batch of 128 points 0.9 MB, and each of the two
+# files of its log may fill up to 32 MB: with this much free, nothing the engine does until the next look runs out.
+FREE_MIN_BYTES = 64 * 1024 * 1024
 
 
 class Indexing:
@@ -39,10 +46,16 @@ class Indexing:
         self.embedder: Embedder | None = None
         self.collection: Collection | None = None
         self.fault: VectorsError | None = None
+        # Set while the disk has too little room to write: recall goes on, what is new waits for its vector.
+        self.starved: VectorsError | None = None
+        self.free_bytes = free_bytes
+        self._folder: Path | None = None
 
     def open(self, folder: Path, embedder: Embedder) -> None:
         """Open the collection and bring it in step. A fault is kept for `health`: recall goes on by full text."""
-        self.embedder = embedder
+        self.embedder, self._folder = embedder, folder
+        if not self._room():
+            return
         try:
             self.collection = Collection.open(folder, FINGERPRINT, embedder.dimension)
         except VectorsError as error:
@@ -74,10 +87,19 @@ class Indexing:
         return len(missing) + len(stray)
 
     def work(self, limit: int) -> int:
-        """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done."""
-        if self.embedder is None or self.collection is None:
+        """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done.
+
+        On a full disk nothing is done; the collection is opened, if it wasn't, as soon as there is room.
+        """
+        if self.embedder is None or (self.collection is None and self.starved is None):
             return 0
         with self._working:
+            if not self._room():
+                return 0
+            if self.collection is None and self.fault is None and self._folder is not None:
+                self.open(self._folder, self.embedder)
+            if self.collection is None:
+                return 0
             pending = self._index.pending(limit)
             if pending:
                 self._upsert(self.collection, pending)
@@ -99,6 +121,7 @@ class Indexing:
                 "The embedding model is not loaded yet.", cure="Wait for `memory-os status` to say ready."
             )
         with self._working:
+            self._need_room(folder)
             fresh = (
                 Collection.open_rebuild(folder, FINGERPRINT, embedder.dimension)
                 if self.collection is None
@@ -114,7 +137,7 @@ class Indexing:
                 self._index.mark_indexed(before)
                 raise
             self.collection = fresh.swap()
-            self.fault = None
+            self.fault = self.starved = None
             self._store.count("reindexed", reason=f"{done} passages")
             return done
 
@@ -125,6 +148,7 @@ class Indexing:
         while pending := self._index.pending(_PAGE):
             if self.halted.is_set():
                 raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
+            self._need_room(fresh.folder)
             self._upsert(fresh, pending)
             done += len(pending)
             if progress is not None:
@@ -140,6 +164,8 @@ class Indexing:
         figures: dict[str, float | int | str] = {"waiting": waiting}
         if self.fault is not None:
             return Health(State.DEGRADED, self.fault.message, self.fault.cure, figures)
+        if self.starved is not None:
+            return Health(State.DEGRADED, self.starved.message, self.starved.cure, figures)
         if self.collection is None:
             return Health(State.OFF, "the embedding model is still loading", figures=figures)
         health = self.collection.health()
@@ -151,6 +177,7 @@ class Indexing:
                 self.collection.flush()
                 self.collection.close()
                 self.collection = None
+            self.starved = None
 
     def _upsert(self, collection: Collection, pending: Sequence[Pending]) -> None:
         known = self._index.embeddings([one.embed_hash for one in pending])
@@ -172,5 +199,38 @@ class Indexing:
 
     def _open_collection(self) -> Collection:
         if self.collection is None:
-            raise self.fault or VectorsError("The vector collection is not open yet.")
+            raise self.fault or self.starved or VectorsError("The vector collection is not open yet.")
         return self.collection
+
+    def _room(self) -> bool:
+        """Whether the engine may write now; remembered for `health`, and counted when it begins to be too little."""
+        if self._folder is None:
+            return True
+        try:
+            self._need_room(self._folder)
+        except VectorsError as error:
+            if self.starved is None:
+                # The counter stands in memory.db, on the same full disk.
+                with suppress(sqlite3.OperationalError):
+                    self._store.count("vectors_without_room", reason=error.message)
+            self.starved = error
+            return False
+        self.starved = None
+        return True
+
+    def _need_room(self, folder: Path) -> None:
+        free = self.free_bytes(folder)
+        if free < FREE_MIN_BYTES:
+            raise VectorsError(
+                f"The disk of {folder} has {free / 1e6:.0f} MB free; the vector engine needs {FREE_MIN_BYTES / 1e6:.0f} MB.",
+                cure="Free some disk space: embedding then goes on by itself; until then new memories are found by words.",
+            )
+
+
+def free_bytes(folder: Path) -> int:
+    """What this user may still write on the device of a folder that need not exist yet. Raises VectorsError."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    try:
+        return shutil.disk_usage(there).free
+    except OSError as error:
+        raise VectorsError(f"{there} can't be used: {error.strerror}.", cure="Check the path.") from error
