@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from memory_os.config import Settings
-from memory_os.errors import StoreCorrupt, StoreError
+from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
 from memory_os.store import open_store
-from memory_os_workers.setup.restore import database_faults, restore_database, sound_backups
+from memory_os_workers.doctor import _database
+from memory_os_workers.setup.restore import database_faults, is_emptied, restore_database, sound_backups
 
 
 def memory(settings: Settings, marker: str) -> None:
@@ -63,7 +66,42 @@ def test_a_newer_schema_is_no_damage_to_restore_over(settings: Settings) -> None
     with store.write() as db:
         db.execute("PRAGMA user_version = 9999")
     store.close()
-    assert "newer memory-os" in database_faults(settings.database)[0]
+    with pytest.raises(StoreNewer, match="newer memory-os"):
+        database_faults(settings.database)
+    before = settings.database.read_bytes()
+    backup_of = settings.backups_dir / "memory-1.db"
+    backup_of.parent.mkdir(parents=True, exist_ok=True)
+    backup_of.write_bytes(before)
+    assert list(sound_backups(settings)) == []
+    with pytest.raises(StoreNewer) as refused:
+        restore_database(settings)
+    assert "Upgrade" in refused.value.cure
+    assert settings.database.read_bytes() == before
+
+
+def test_a_file_that_is_busy_is_no_damage(settings: Settings) -> None:
+    backup(settings, "memory-1.db", "old", age_s=10)
+    settings.database.unlink()
+    with closing(sqlite3.connect(settings.database)) as other:
+        other.execute("CREATE TABLE t(x)")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="can't be read now"):
+            restore_database(settings)
+    assert settings.database.stat().st_size
+
+
+def test_an_emptied_file_beside_a_backup_is_restored_and_alone_it_is_new(settings: Settings) -> None:
+    settings.home.mkdir(parents=True)
+    settings.database.touch()
+    assert not is_emptied(settings)
+    settings.database.unlink()
+    backup(settings, "memory-1.db", "old", age_s=10)
+    settings.database.write_bytes(b"")
+    assert is_emptied(settings)
+    found = _database(settings)
+    assert (found.state, "--restore" in found.cure) == ("warn", True)
+    restore_database(settings)
+    assert marker_of(settings) == "old"
 
 
 def test_the_newest_sound_backup_takes_its_place(settings: Settings) -> None:

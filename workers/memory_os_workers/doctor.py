@@ -15,7 +15,7 @@ from typing import Any
 
 from memory_os import constants
 from memory_os.config import Settings
-from memory_os.errors import HostError, MemoryOSError
+from memory_os.errors import HostError, MemoryOSError, StoreError
 
 from memory_os_workers import run_files
 from memory_os_workers.client import ServiceClient, ensure_service
@@ -45,7 +45,7 @@ def examine(load: Callable[[], Settings]) -> Iterator[Finding]:
     yield _model(settings)
     database = _database(settings)
     yield database
-    yield from _service_and_layers(settings, sound=database.state != "fail")
+    yield from _service_and_layers(settings, sound=database.state == "ok")
     # After the layers: what was still in the spool has been taken by now.
     yield _spool(settings)
     yield from host_checks.host_findings(settings)
@@ -117,7 +117,16 @@ def _model(settings: Settings) -> Finding:
 
 
 def _database(settings: Settings) -> Finding:
-    faults = restore.database_faults(settings.database)
+    try:
+        faults = restore.database_faults(settings.database)
+    except StoreError as error:
+        return failed_by("memory.db", error)
+    if restore.is_emptied(settings):
+        return warn(
+            "memory.db",
+            "it has 0 bytes, and there are backups: a start would begin an empty memory.",
+            "`memory-os doctor --restore` puts the newest backup in its place.",
+        )
     if not faults:
         held = "sound" if settings.database.exists() else "not there yet"
         return ok("memory.db", held)
@@ -134,7 +143,7 @@ def _service_and_layers(settings: Settings, *, sound: bool) -> Iterator[Finding]
         yield fail("service", f"memory-os is not installed in {settings.hermes_home}.", "Run `memory-os setup`.")
         return
     if not sound:
-        yield fail("service", "can't start on a damaged memory.db.", "See memory.db above.")
+        yield fail("service", "was not started on this memory.db.", "See memory.db above.")
         return
     try:
         client = ensure_service(settings)

@@ -19,7 +19,7 @@ from memory_os import constants
 from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
 from memory_os.store.schema import SCHEMA_VERSION, base
 
-__all__ = ["Row", "Store", "open_store", "sweep_partials"]
+__all__ = ["Row", "Store", "damage", "is_damage", "open_store", "sweep_partials"]
 
 Row = sqlite3.Row
 
@@ -208,14 +208,24 @@ def open_store(path: Path, migrations: Iterable[Migrations] = ()) -> Store:
     return store
 
 
+def is_damage(error: BaseException) -> bool:
+    """Whether SQLite says that the file is damaged or no database, not that it is busy, full, or out of reach."""
+    code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
+    # The low byte is the kind, what stands above it says where.
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damage(path: Path, error: BaseException) -> StoreCorrupt:
+    """The typed error for damage met in memory.db."""
+    return StoreCorrupt(
+        f"{path} is damaged ({error}); it was left as it is.", cure="`memory-os doctor` offers the newest backup."
+    )
+
+
 def _typed(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    text = str(error)
-    if "not a database" in text or "malformed" in text:
-        return StoreCorrupt(
-            f"{path} is damaged ({text}); it was left as it is.",
-            cure="`memory-os doctor` offers the newest backup.",
-        )
-    return StoreError(f"{path} can't be opened: {text}.", cure="Check free disk space, its owner and its mode.")
+    if is_damage(error):
+        return damage(path, error)
+    return StoreError(f"{path} can't be opened: {error}.", cure="Check free disk space, its owner and its mode.")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
