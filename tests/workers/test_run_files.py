@@ -51,7 +51,7 @@ def test_a_record_left_behind_is_told_once(settings: Settings) -> None:
     run_files.announce(settings, 2.0)  # the one of 1.0 never withdrew
     assert run_files.take_unclean_end(settings)["started_at"] == 1.0
     assert run_files.take_unclean_end(settings) == {}
-    run_files.withdraw(settings)
+    run_files.withdraw(settings, run_files.socket_identity(settings.socket))
     run_files.announce(settings, 3.0)
     assert run_files.take_unclean_end(settings) == {}, "a clean end leaves nothing to tell"
 

@@ -242,3 +242,31 @@ def test_two_hundred_requests_at_once(home: Home) -> None:
 
     with ThreadPoolExecutor(200) as pool:
         assert list(pool.map(ask, range(200))) == [200] * 200
+
+
+def test_a_deleted_socket_ends_it_so_that_the_next_call_starts_one(home: Home) -> None:
+    process = home.serve()
+    home.settings.socket.unlink()
+    assert ended(process) == (0, "")
+    assert "is gone" in (home.settings.logs_dir / "service.log").read_text("utf-8")
+    again = home.serve()
+    health = home.client.health()
+    assert health is not None and health["pid"] == again.pid
+
+
+def test_stop_reaches_a_service_whose_socket_is_gone(home: Home) -> None:
+    assert home.command("serve", "--detach").returncode == 0
+    health = home.client.health()
+    assert health is not None
+    home.settings.socket.unlink()
+    done = home.command("stop")
+    assert (done.returncode, str(health["pid"]) in done.stdout) == (0, True), done.stderr
+    assert home.command("stop").returncode == 3
+
+
+def test_all_files_are_their_owners_alone(home: Home) -> None:
+    home.serve(ready=True)
+    folders = (home.settings.vectors_dir, home.settings.models_dir)
+    paths = [path for folder in folders for path in folder.rglob("*")]
+    assert any(path.is_file() for path in paths)
+    assert [path for path in paths if _mode(path) & 0o077] == []

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -192,9 +194,16 @@ class _Detached(subprocess.Popen[bytes]):
 def stop_service(settings: Settings, wait_s: float = 12.0) -> int | None:
     """Stop the running service and wait for its end. Returns its pid, None if none ran. Raises ServiceUnavailable."""
     client = ServiceClient(settings)
-    if client.health() is None:
-        return None
-    pid = int(client.post("/v1/stop")["pid"])
+    if client.health() is not None:
+        pid = int(client.post("/v1/stop")["pid"])
+    else:
+        # Its socket was deleted, or it hangs: the lock says that it runs, and a signal reaches it all the same.
+        holder = run_files.lock_holder(settings)
+        if holder is None:
+            return None
+        pid = holder
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         if not (settings.run_dir / "service.json").exists() and not _alive(pid):

@@ -66,6 +66,37 @@ class InstanceLock:
             self._descriptor = -1
 
 
+def lock_holder(settings: Settings) -> int | None:
+    """The pid of the service that holds the home's lock, whether or not its socket can be reached; None if none does."""
+    try:
+        descriptor = os.open(settings.run_dir / "service.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+        return int(text) if text.isdecimal() and int(text) > 1 else None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def socket_identity(path: Path) -> tuple[int, int] | None:
+    """Which file the socket's path names now: (device, inode), or None if there is none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def remove_socket(settings: Settings, bound: tuple[int, int] | None) -> None:
+    """Remove our own socket; one that another service has put in its place stays."""
+    if bound is not None and socket_identity(settings.socket) == bound:
+        settings.socket.unlink(missing_ok=True)
+
+
 def prepare_home(settings: Settings) -> None:
     """Make the folders a service needs, private to the user. Raises ServiceError naming the folder and the reason."""
     for folder in (settings.home, settings.run_dir, settings.spool_dir, settings.logs_dir):
@@ -169,9 +200,9 @@ def take_unclean_end(settings: Settings) -> dict[str, Any]:
     return found
 
 
-def withdraw(settings: Settings) -> None:
-    """Remove what says that a service runs here."""
-    settings.socket.unlink(missing_ok=True)
+def withdraw(settings: Settings, bound: tuple[int, int] | None) -> None:
+    """Remove what says that a service runs here. `bound`: the identity of the socket it made."""
+    remove_socket(settings, bound)
     for name in ("service.json", "service.pid"):
         (settings.run_dir / name).unlink(missing_ok=True)
 

@@ -184,6 +184,8 @@ def serve(settings: Settings) -> None:
 
     Every failure but ServiceRunning is left in `run/last-error.json` for `status` and the plugin.
     """
+    # The vector engine makes its files with the mode the process allows: memory is its owner's alone.
+    os.umask(0o077)
     lock = run_files.InstanceLock(settings)
     try:
         run_files.checked_socket_path(settings)
@@ -191,6 +193,7 @@ def serve(settings: Settings) -> None:
         lock.acquire()
         configure_logs(settings)
         listener = run_files.bind_socket(settings)
+        bound = run_files.socket_identity(settings.socket)
     except MemoryOSError as error:
         lock.release()
         if error.code != "service_running":
@@ -198,13 +201,13 @@ def serve(settings: Settings) -> None:
         raise
     clean = False
     try:
-        clean = asyncio.run(_run(settings, listener))
+        clean = asyncio.run(_run(settings, listener, bound))
     except MemoryOSError as error:
         _log.error("stopped: %s", error)
         run_files.record_failure(settings, error)
         raise
     finally:
-        run_files.withdraw(settings)
+        run_files.withdraw(settings, bound)
         lock.release()
     if not clean:
         # A thread hangs in foreign code; memory.db is safe (WAL), and Python would wait for the thread forever.
@@ -213,7 +216,7 @@ def serve(settings: Settings) -> None:
         os._exit(0)
 
 
-async def _run(settings: Settings, listener: socket.socket) -> bool:
+async def _run(settings: Settings, listener: socket.socket, bound: tuple[int, int] | None) -> bool:
     from aiohttp import web
 
     from memory_os_workers.api import build_app
@@ -230,12 +233,12 @@ async def _run(settings: Settings, listener: socket.socket) -> bool:
         service.start()
         run_files.announce(settings, service.started_at)
         _log.info("memory-os %s serves %s (pid %d)", __version__, settings.socket, os.getpid())
-        watching = asyncio.create_task(_watch_home(service))
+        watching = asyncio.create_task(_watch_home(service, bound))
         await service.stopping.wait()
         watching.cancel()
     finally:
         _log.info("stopping")
-        settings.socket.unlink(missing_ok=True)
+        run_files.remove_socket(settings, bound)
         await runner.cleanup()
         clean = await service.shut_down()
     if service.failure is not None:
@@ -244,11 +247,15 @@ async def _run(settings: Settings, listener: socket.socket) -> bool:
     return clean
 
 
-async def _watch_home(service: Service) -> None:
-    """Stop when the home is gone (uninstalled by hand, a scratch home deleted): nobody can reach us there any more."""
-    while service.settings.run_dir.is_dir():
+async def _watch_home(service: Service, bound: tuple[int, int] | None) -> None:
+    """Stop when the home or the socket is gone (deleted by hand): nobody can reach us any more, and the next call starts
+    a service that can be reached, once our lock is free.
+    """
+    settings = service.settings
+    while settings.run_dir.is_dir() and run_files.socket_identity(settings.socket) == bound:
         await asyncio.sleep(_HOME_WATCH_S)
-    _log.warning("%s is gone; the service ends", service.settings.home)
+    gone = settings.socket if settings.run_dir.is_dir() else settings.home
+    _log.warning("%s is gone or was replaced; the service ends", gone)
     service.stopping.set()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_os import constants
 from memory_os.config import Settings
 from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
 from memory_os.errors import EmbeddingError
@@ -50,6 +51,8 @@ def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = Non
             write(weights, partial)
             partial.replace(models_dir / name)
         _write_calibration(calibrate(_onnx_encoder(models_dir, threads=2)), models_dir / _CALIBRATION)
+        for name in (_GRAPH, _TOKENIZER, _CALIBRATION):
+            (models_dir / name).chmod(constants.FILE_MODE)
     except OSError as error:
         raise EmbeddingError(f"The model can't be written to {models_dir}: {error.strerror}.") from error
     return models_dir
