@@ -409,3 +409,24 @@ def test_closing_waits_for_nothing_that_hangs_and_leaves_no_thread(tmp_path: Pat
     service.engine.halt()
     service.engine.close()
     assert threading.active_count() == before
+
+
+def test_damage_inside_memory_db_leaves_status_its_other_layers(tmp_path: Path) -> None:
+    first = Service(tmp_path, models=False)
+    first.said("The vault code is kestrel-7781.")
+    tables = "('passages', 'messages', 'counters')"
+    roots = [row[0] for row in first.engine.store.rows(f"SELECT rootpage FROM sqlite_master WHERE tbl_name IN {tables}")]
+    size = first.engine.store.value("PRAGMA page_size")
+    first.engine.store.checkpoint()
+    first.engine.close()
+    with first.settings.database.open("r+b") as stream:
+        for root in roots:
+            stream.seek((root - 1) * size)
+            stream.write(b"\xff" * size)
+    second = Service(tmp_path, models=False)
+    status = second.engine.status()
+    sessions = status["layers"]["2 sessions"]
+    assert sessions["state"] == "degraded" and "damaged" in sessions["detail"] and "doctor" in sessions["cure"]
+    assert status["layers"]["1 workspace"]["state"] != "degraded"
+    assert status["passages"] is None and status["counters"] == {}
+    second.engine.close()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memory_os import __version__
 from memory_os.capture import Capture
@@ -19,7 +19,7 @@ from memory_os.config import Settings
 from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import FINGERPRINT, load_embedder
-from memory_os.errors import BadRequest, HostError, StoreError
+from memory_os.errors import BadRequest, HostError, MemoryOSError, StoreError
 from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts
@@ -39,11 +39,13 @@ from memory_os.recall.selection import Decision
 from memory_os.searching import Searching
 from memory_os.sessions import Sessions
 from memory_os.sessions.schema import sessions as sessions_migrations
-from memory_os.store import Store, open_store
+from memory_os.store import Store, damage, is_damage, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
 from memory_os.workspace import Workspace
 
+_T = TypeVar("_T")
+_M = TypeVar("_M")
 Tool = Callable[[Arguments, Caller], dict[str, Any]]
 
 # What is waiting in the spool when a question comes is taken first, if that is quick: the other session has just ended.
@@ -175,7 +177,7 @@ class Engine:
         return {name: getattr(imported, name) for name in imported.__slots__}
 
     def status(self) -> dict[str, Any]:
-        """Every layer's health, all counters, and what waits."""
+        """Every layer's health, all counters, and what waits. Where memory.db can't be read, that figure is missing."""
         layers = {
             "1 workspace": self.workspace.health,
             "2 sessions": self.sessions.health,
@@ -188,15 +190,12 @@ class Engine:
         return {
             "version": __version__,
             "ready": self.ready,
-            "layers": {name: _health_dict(health()) for name, health in layers.items()},
-            "counters": {
-                row["name"]: {"value": row["value"], "last_at": row["last_at"], "last_reason": row["last_reason"]}
-                for row in self.store.rows("SELECT * FROM counters ORDER BY name")
-            },
-            "recalls": self._recall_figures(),
+            "layers": {name: self._health_of(health) for name, health in layers.items()},
+            "counters": _read(self._counters, dict[str, Any]()),
+            "recalls": _read(self._recall_figures, dict[str, Any]()),
             "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
-            "pending_embeddings": self.index.pending_count(),
-            "passages": self.index.count(),
+            "pending_embeddings": _read(self.index.pending_count, None),
+            "passages": _read(self.index.count, None),
             "housekeeping": self.housekeeper.last,
             "egress": [],
             "notes": self._notes(),
@@ -282,6 +281,21 @@ class Engine:
             if address
         ]
 
+    def _health_of(self, health: Callable[[], Health]) -> dict[str, Any]:
+        """One layer's health; a layer that can't say it is degraded, and the others go on saying theirs."""
+        try:
+            return _health_dict(health())
+        except (sqlite3.Error, OSError, MemoryOSError) as error:
+            told = damage(self.store.path, error) if is_damage(error) else error
+            cure = told.cure if isinstance(told, MemoryOSError) else "See logs/service.log."
+            return _health_dict(Health(State.DEGRADED, getattr(told, "message", str(told)), cure))
+
+    def _counters(self) -> dict[str, Any]:
+        return {
+            row["name"]: {"value": row["value"], "last_at": row["last_at"], "last_reason": row["last_reason"]}
+            for row in self.store.rows("SELECT * FROM counters ORDER BY name")
+        }
+
     def _recall_figures(self) -> dict[str, Any]:
         """Of the last seven days: recalls by outcome, and the percentiles of their time in the service."""
         since = time.time() - 7 * 86_400
@@ -328,6 +342,13 @@ def _candidate(decision: Decision) -> dict[str, Any]:
         "scores": scores_of(decision),
         "text": passage.text[:200],
     }
+
+
+def _read(work: Callable[[], _T], missing: _M) -> _T | _M:
+    try:
+        return work()
+    except sqlite3.Error:
+        return missing
 
 
 def _health_dict(health: Health) -> dict[str, Any]:

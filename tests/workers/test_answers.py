@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,5 +35,20 @@ def test_each_kind_of_error_has_its_answer(
         assert (found, answer["code"]) == (status, code)
         assert "secret" not in str(answer)
         assert service.errors == counted
+
+    asyncio.run(ask())
+
+
+def test_damage_in_memory_db_is_named_with_its_cure(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.db"
+    path.write_bytes(b"no database " * 1000)
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.DatabaseError) as met:
+        connection.execute("SELECT * FROM sqlite_master")
+
+    async def ask() -> None:
+        service = Service(load_settings({"HERMES_HOME": str(tmp_path)}))
+        status, answer = failure(service, met.value, "POST /v1/x")
+        assert (status, answer["code"], service.errors) == (503, "store_corrupt", 1)
+        assert "doctor" in answer["cure"]
 
     asyncio.run(ask())

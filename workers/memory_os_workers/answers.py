@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from typing import TYPE_CHECKING
 
-from memory_os.errors import MemoryOSError, ServiceUnavailable
+from memory_os.errors import MemoryOSError, ServiceUnavailable, StoreCorrupt
 
 from memory_os_workers.background import is_disk_full
 
@@ -17,8 +18,10 @@ _log = logging.getLogger(__name__)
 
 def failure(service: Service, error: Exception, what: str) -> tuple[int, dict[str, str]]:
     """(HTTP status, `{"error", "cure", "code"}`). A fault of ours is logged with its traceback and counted."""
+    if isinstance(error, sqlite3.Error):
+        error = _damage(service, error, what) or error
     if isinstance(error, MemoryOSError):
-        status = 503 if isinstance(error, ServiceUnavailable) else 400
+        status = 503 if isinstance(error, ServiceUnavailable | StoreCorrupt) else 400
         return status, body(error.code, error.message, error.cure)
     service.note_error(error)
     _log.error("%s failed", what, exc_info=error)
@@ -26,6 +29,17 @@ def failure(service: Service, error: Exception, what: str) -> tuple[int, dict[st
         home = service.settings.home
         return 507, body("store", f"The disk of {home} is full; nothing was written.", "Free some disk space.")
     return 500, body("internal", "The service failed on this request.", f"See {service.settings.logs_dir}.")
+
+
+def _damage(service: Service, error: sqlite3.Error, what: str) -> StoreCorrupt | None:
+    # Here and not above: what brings in the database's library would hold up the first answer of a start.
+    from memory_os.store import damage, is_damage
+
+    if not is_damage(error):
+        return None
+    service.note_error(error)
+    _log.error("%s met damage in memory.db", what, exc_info=error)
+    return damage(service.settings.database, error)
 
 
 def body(code: str, message: str, cure: str = "") -> dict[str, str]:

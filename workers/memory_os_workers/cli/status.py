@@ -158,7 +158,8 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     rejected = (found.get("spool") or {}).get("rejected", 0)
     aside = f", {rejected} rejected (spool/rejected)" if rejected else ""
     out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}{aside}")
-    out.print(f"Passages: {found.get('passages', 0)}, waiting for their vector: {found.get('pending_embeddings', 0)}")
+    passages, waiting = (found.get(name) if found.get(name) is not None else "?" for name in ("passages", "pending_embeddings"))
+    out.print(f"Passages: {passages}, waiting for their vector: {waiting}")
     if service.get("last_error"):
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     for note in found.get("notes") or []:
