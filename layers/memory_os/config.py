@@ -222,6 +222,8 @@ def set_value(settings: Settings, key: str, text: str) -> None:
     document = yaml.load(path.read_text("utf-8")) if _read_file(path) else {}
     try:
         _assign(document, key, YAML(typ="safe").load(text))
+    except RecursionError as error:
+        raise ConfigError(f"{key}: the value is nested too deeply.") from error
     except YAMLError as error:
         raise ConfigError(f"{key}: {text!r} is not valid YAML: {_one_line(error)}.", cure="Put it in quotes.") from error
     _validated(_plain(document), {key: "the new value"})
@@ -245,6 +247,8 @@ def _read_file(path: Path) -> dict[str, Any]:
         return {}
     except (YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid YAML: {_one_line(error)}.", cure="Mend or remove the file.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deeply.", cure="Mend or remove the file.") from error
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
     if loaded is None:

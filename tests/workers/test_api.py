@@ -119,6 +119,12 @@ def test_ingest_wants_an_absolute_path(served: Home, path: object) -> None:
     assert "absolute" in found["error"]
 
 
+def test_an_import_from_an_impossible_path_is_the_callers_mistake(served: Home) -> None:
+    status, found = _post(served, "/v1/import/holographic", {"path": "/" + "x" * 5000})
+    assert status == 400
+    assert "can't be looked up" in found["error"]
+
+
 def test_a_fault_of_ours_is_a_500_without_insides_and_is_counted(home: Home) -> None:
     home.serve()
     before = raw(home.settings.socket, "GET", "/v1/status")[1]["service"]["errors"]

@@ -384,6 +384,13 @@ def test_forget_asks_and_no_means_no(warm: Command, monkeypatch: pytest.MonkeyPa
     warm.json("forget", handle, "--yes")
 
 
+def test_forget_without_anybody_to_ask_is_exact_json(warm: Command) -> None:
+    handle = warm.json("facts", "add", "The ferry lamp is green")["id"]
+    found = warm.json("forget", handle, code=2)
+    assert found["code"] == "bad_request" and "--yes" in found["cure"]
+    assert warm.json("facts", "search", "ferry", "lamp")["results"]
+
+
 def test_reindex_keeps_everything_findable(warm: Command) -> None:
     handle = warm.json("facts", "add", "The lantern burns rapeseed oil")["id"]
     assert isinstance(warm.json("reindex"), dict)

@@ -44,8 +44,11 @@ class HolographicFact:
 
 def read_holographic(path: Path) -> Iterator[HolographicFact]:
     """All its facts in order of id; none if the file is absent. Raises HostError if it can't be read."""
-    if not path.exists():
-        return
+    try:
+        if not path.exists():
+            return
+    except OSError as error:
+        raise HostError(f"{str(path)[:200]} can't be looked up: {error.strerror}.", cure="Check the path.") from error
     try:
         with closing(_open(path)) as connection:
             entities = _entities(connection)

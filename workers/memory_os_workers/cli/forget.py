@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,6 +43,8 @@ def forget(
             invocation.show(found, lambda out: out.print(_listing(found)))
             return FINDINGS if found["status"] == "nothing" else OK
         click.echo(_meant(found["would_forget"]), err=True)
+        if invocation.as_json and not sys.stdin.isatty():
+            raise BadRequest("Nobody is there to be asked; nothing was forgotten.", cure="Add --yes.")
         click.confirm("This can't be undone. Forget it?", abort=True, err=True)
     found = _ask(invocation, user, {**way, "confirm": True})
     invocation.show(found, lambda out: _render(out, found))
