@@ -97,3 +97,12 @@ def test_a_members_turn_imported_as_the_owners_becomes_theirs_with_its_own_neigh
     assert [one.context for one in memory.found("parking permit", OTHER)] == [""]
     assert len([one for one in memory.found("parking permit", ONE) if one.content_hash == content_hash(SAID)]) == 1
     assert len(memory.archived()) == 3
+
+
+def test_the_owners_repeat_gets_the_place_of_a_row_that_was_a_members(memory: Memory, host: HostDb) -> None:
+    host.session("s1", "telegram", user_id="1")
+    for at in (1, 50):
+        host.message("s1", "user", SAID, NOW + at)
+    memory.sessions.import_history(now=LATER)
+    memory.sessions.add_turn(turn(1, SAID, "", user=OTHER.user))
+    assert [len(memory.found("parking permit", scope)) for scope in (ONE, OTHER)] == [1, 1]
