@@ -21,7 +21,7 @@ from memory_os.recall.query import Query
 from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists.
-ARM_LIMIT = 60
+ARM_LIMIT = 48
 # Below this many passages BM25 has nothing to tell a rare word by.
 SMALLEST_CORPUS = 60
 # Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no

@@ -25,7 +25,7 @@ from memory_os.text.smalltalk import is_small_talk
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
 _ARMS_DEADLINE_S = 0.22
 # Candidates whose passages are read.
-_READ = 48
+_READ = 32
 # Tokens of the fence, the preamble and the labels.
 _FRAME_TOKENS = 50
 
