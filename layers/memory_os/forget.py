@@ -177,9 +177,6 @@ class Forget:
 
     def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
         gone = Gone(Quotes(caller.scope.key))
-        # Freed pages are overwritten: what was forgotten isn't to be read from the file's unused parts either.
-        with self.store.write() as db:
-            db.execute("PRAGMA secure_delete = ON")
         for passage in targets.passages:
             self._forget_elsewhere(passage, caller.now, gone)
         with self.store.write() as db:
@@ -294,7 +291,6 @@ class Forget:
         """Deleted words leave the full-text segments, the write-ahead log, and the backups."""
         with self.store.write() as db:
             db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
-            db.execute("PRAGMA secure_delete = OFF")
         try:
             self.store.vacuum()
         except sqlite3.Error as error:

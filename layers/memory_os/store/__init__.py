@@ -236,6 +236,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         # NORMAL in WAL: an application crash loses nothing; the spool holds what a power cut could take.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
+        # Whatever the library was built with: words that go leave no readable bytes behind.
+        connection.execute("PRAGMA secure_delete=ON")
     except sqlite3.DatabaseError:
         connection.close()
         raise
