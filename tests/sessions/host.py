@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,24 @@ CREATE TABLE messages(
 """
 _SESSIONS_31 = ", auto_archived INTEGER NOT NULL DEFAULT 0, system_prompt_hash TEXT, pinned INTEGER NOT NULL DEFAULT 0"
 _MESSAGES_31 = ", _compressed_summary INTEGER NOT NULL DEFAULT 0, display_kind TEXT, message_uid TEXT"
+
+
+_LEFT_UNFINISHED = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode=DELETE")
+db.execute("PRAGMA cache_size=1")
+db.execute("BEGIN IMMEDIATE")
+db.execute("CREATE TABLE filler(text)")
+db.executemany("INSERT INTO filler VALUES(?)", [("x" * 3000,)] * 200)
+os._exit(0)
+"""
+
+
+def leave_unfinished(path: Path) -> None:
+    """End a process in the middle of its write to state.db, as Hermes 0.22 may where it keeps no WAL."""
+    subprocess.run([sys.executable, "-c", _LEFT_UNFINISHED, str(path)], check=True, timeout=60)
+    assert Path(f"{path}-journal").stat().st_size > 0
 
 
 class HostDb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import Counter
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from memory_os.memory import Author, Scope, State
 
 from sessions.conftest import NOW, Memory, open_memory, switch_off, switch_on, turn
-from sessions.host import HostDb
+from sessions.host import HostDb, leave_unfinished
 
 # A round long after everything was said, so that nothing has to settle.
 LATER = NOW + 100_000
@@ -441,6 +442,23 @@ def test_a_locked_file_degrades_and_recovers(memory: Memory) -> None:
     assert memory.sessions.import_history(now=LATER).added == 2
     assert memory.sessions.health().state is State.OK
     host.close()
+
+
+def test_an_unfinished_write_of_the_host_is_waited_for(memory: Memory) -> None:
+    host = HostDb(memory.settings.state_db)
+    talk(host)
+    host.close()
+    assert memory.sessions.import_history(now=LATER).added == 2
+    leave_unfinished(memory.settings.state_db)
+    before = memory.settings.state_db.read_bytes()
+    assert memory.sessions.import_history(now=LATER).reason == "unfinished"
+    assert memory.settings.state_db.read_bytes() == before
+    assert memory.sessions.health().state is State.OK
+    assert "its next start mends that" in memory.sessions.health().detail
+    with contextlib.closing(sqlite3.connect(memory.settings.state_db)) as opened_by_the_host:
+        opened_by_the_host.execute("SELECT count(*) FROM messages").fetchone()
+    assert memory.sessions.import_history(now=LATER).outcome == "ok"
+    assert "mends" not in memory.sessions.health().detail
 
 
 def test_a_newer_schema_is_read_as_long_as_it_can_be(memory: Memory) -> None:

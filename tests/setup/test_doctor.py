@@ -14,6 +14,7 @@ from memory_os_workers import doctor
 from memory_os_workers.findings import Finding, Verdict
 from memory_os_workers.setup import host_checks, plugin_folder
 from memory_os_workers.setup.host import Host
+from sessions.host import leave_unfinished
 
 # A host as `find_host` describes it; these tests ask it nothing.
 A_HOST = Host(Path(sys.executable), None, "0.19.0", "You are Hermes Agent.", prompt_sections=False)
@@ -158,6 +159,8 @@ def test_state_db_of_any_kind(settings: Settings) -> None:
     connection.commit()
     connection.close()
     assert host_checks._history_finding(settings).state is Verdict.OK
+    leave_unfinished(settings.state_db)
+    assert "its next start mends that" in host_checks._history_finding(settings).detail
 
 
 def test_the_loader_line_says_who_shows_the_tools() -> None:

@@ -239,13 +239,15 @@ class Sessions:
         messages = int(self.store.value("SELECT count(*) FROM messages"))
         passages = self.archive.index.count(Layer.SESSIONS)
         figures: dict[str, float | int | str] = {"messages": messages, "passages": passages, "host_schema": self._schema}
-        if self._problem is not None:
+        if self._problem is not None and self._problem.reason != "unfinished":
             detail = f"Earlier sessions can't be taken over: {self._problem.message}"
             return Health(State.DEGRADED, detail, self._problem.cure, figures)
         if not messages:
             return Health(State.EMPTY, "Nothing has been said yet.", figures=figures)
         newer = f"; state.db has schema {self._schema}, newer than the tested {TESTED_SCHEMA}"
         detail = f"{messages} messages, {passages} passages" + (newer if self._schema > TESTED_SCHEMA else "")
+        if self._problem is not None:
+            detail += f"; {self._problem.message}"
         return Health(State.OK, detail, figures=figures)
 
 

@@ -35,7 +35,7 @@ _WANTED = {
 
 
 class StateDbUnavailable(HostError):
-    """state.db can't be read now. `reason`: missing, locked, corrupt, schema or unreadable."""
+    """state.db can't be read now. `reason`: missing, locked, unfinished, corrupt, schema or unreadable."""
 
     code = "state_db"
 
@@ -296,6 +296,10 @@ def _schema_of(connection: sqlite3.Connection) -> int:
 
 def _unavailable(path: Path, error: sqlite3.DatabaseError) -> StateDbUnavailable:
     text = str(error)
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+        # Hermes 0.22 keeps a rollback journal (no WAL) where SQLite is old, and may leave in the middle of a write: its
+        # next start rolls that back. We never write to its file, so we wait for that.
+        return StateDbUnavailable("unfinished", f"{path} holds a write that Hermes did not finish; its next start mends that.")
     if "locked" in text or "busy" in text:
         return StateDbUnavailable("locked", f"{path} is locked by Hermes; the next round tries again.")
     if "not a database" in text or "malformed" in text or "corrupt" in text:

@@ -153,6 +153,8 @@ def _history_finding(settings: Settings) -> Finding:
             columns = {str(row[1]) for row in connection.execute("PRAGMA table_info(messages)")}
             schema = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+            return ok(layer, "holds a write that Hermes did not finish; its next start mends that")
         return warn(layer, f"Hermes's state.db can't be read: {error}.", "Earlier sessions are imported once it can be.")
     missing = sorted(_MESSAGE_COLUMNS - columns)
     if missing:
