@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -56,6 +57,24 @@ def test_a_home_that_cannot_be_written(faulty: Installed) -> None:
         aside.rename(home)
     assert done.returncode != 0
     assert str(home) in done.stdout + done.stderr and "Traceback" not in done.stderr
+
+
+# A mount of its own that nobody may write, not even root, for the command that follows.
+_READ_ONLY = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none "$0" && exec "$@"')
+
+
+def test_a_read_only_file_system(faulty: Installed) -> None:
+    if subprocess.run([*_READ_ONLY, str(faulty.memory_os.home), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine allows no private mounts")
+    within = (*_READ_ONLY, str(faulty.memory_os.home))
+    text = "The winch is greased on Fridays."
+    assert faulty.hermes.run("-z", text, within=within).strip() == "Understood."
+    assert faulty.model.turn(text).blocks == []
+    done = subprocess.run(
+        [*within, *faulty.memory_os.command("serve")], env=faulty.hermes.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 4
+    assert "Read-only file system" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_configuration_with_a_mistake(faulty: Installed) -> None:

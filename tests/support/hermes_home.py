@@ -91,10 +91,15 @@ class HermesHome:
             stream.write("# Kept by hand: the model of this machine.\n")
             YAML().dump(config, stream)
 
-    def run(self, *arguments: str, expect: int | None = 0, timeout: float = RUN_TIMEOUT_S) -> str:
-        """`hermes <arguments>`; its stdout. Fails the test on another exit code than expected (None: any)."""
+    def run(
+        self, *arguments: str, expect: int | None = 0, timeout: float = RUN_TIMEOUT_S, within: Sequence[str] = ()
+    ) -> str:
+        """`hermes <arguments>`; its stdout. Fails the test on another exit code than expected (None: any).
+
+        `within` is a command that runs the one after it (unshare, nice …).
+        """
         done = subprocess.run(
-            [str(self.hermes), *arguments],
+            [*within, str(self.hermes), *arguments],
             env=self.environment,
             cwd=self.path,
             stdin=subprocess.DEVNULL,
