@@ -69,6 +69,70 @@ class FactSettings(_Section):
     half_life_days: Annotated[float, Field(gt=0)] = Field(180.0, description="evidence fades toward the prior")
 
 
+class Patience(_Section):
+    """Time-outs of one class of calls to a model, in seconds; the start values, until enough calls were observed."""
+
+    whole: Annotated[float, Field(gt=0)] = Field(120.0, description="the whole call")
+    first: Annotated[float, Field(gt=0)] = Field(60.0, description="until the first token")
+    between: Annotated[float, Field(gt=0)] = Field(20.0, description="between two tokens")
+    deadline: Annotated[float, Field(gt=0)] = Field(600.0, description="over all attempts and waits of one question")
+
+
+class PatienceSettings(_Section):
+    """A class of calls each. A probe is short: it only asks whether somebody is there."""
+
+    extraction: Patience = Patience()
+    curation: Patience = Patience(whole=240.0)
+    dialectic: Patience = Patience(whole=45.0, first=20.0, between=10.0, deadline=90.0)
+    reflection: Patience = Patience()
+    embedding: Patience = Patience(whole=30.0, first=30.0, between=30.0, deadline=120.0)
+    probe: Patience = Patience(whole=15.0, first=10.0, between=10.0, deadline=15.0)
+
+
+class Price(_Section):
+    """Model units: (input x tokens in + output x tokens out) / 1000."""
+
+    input: Annotated[float, Field(ge=0)] = 1.0
+    output: Annotated[float, Field(ge=0)] = 4.0
+
+
+class EndpointSettings(_Section):
+    """Where one model is."""
+
+    provider: Literal["hermes", "openai", "anthropic", "none"] = Field(
+        "none", description="hermes: the model Hermes is configured with; openai: any endpoint that speaks like it"
+    )
+    base_url: str = Field("", description="e.g. http://127.0.0.1:11434/v1; hermes: taken from Hermes's config")
+    model: str = Field("", description="its name there; hermes: taken from Hermes's config")
+    api_key_variable: str = Field("", description="the variable, in the environment or Hermes's .env, with the key")
+
+
+class ModelSettings(EndpointSettings):
+    """The language model for extraction, curation and reasoning. Recall and capture need none."""
+
+    provider: Literal["hermes", "openai", "anthropic", "none"] = Field(
+        "hermes", description="hermes: the model Hermes is configured with; openai: any endpoint that speaks like it"
+    )
+    jobs: list[Literal["extraction", "curation", "dialectic", "reflection"]] = Field(
+        default=["extraction", "curation", "dialectic", "reflection"], description="what it may be asked for"
+    )
+    light_model: str = Field("", description="a cheaper model of the same endpoint, used near a budget's end")
+    embedding_model: str = Field("", description="for embeddings at the same endpoint")
+    fallback: EndpointSettings = Field(EndpointSettings(), description="asked where the first can't be reached")
+    context_tokens: Annotated[int, Field(ge=1000)] = Field(32_000, description="what the model takes, answer included")
+    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(2, description="calls at a time; a probe needs no place")
+    retry_budget: Annotated[float, Field(ge=1, le=20)] = Field(
+        4.0, description="what one question may spend on attempts, in multiples of its own tokens"
+    )
+    prices: dict[str, Price] = Field(default_factory=dict, description="by pattern of names; the first match counts")
+    budget_per_day: Annotated[float, Field(ge=0)] = Field(500.0, description="model units a day over all jobs")
+    job_budgets: dict[Literal["extraction", "curation", "dialectic", "reflection", "embedding"], float] = Field(
+        default_factory=dict, description="model units a day for one job, within the whole"
+    )
+    light_from: Annotated[float, Field(gt=0, le=1)] = Field(0.8, description="share of a budget, then light_model")
+    patience: PatienceSettings = PatienceSettings()
+
+
 class ServerSettings(_Section):
     """Addresses of servers, kept for server mode."""
 
@@ -97,6 +161,7 @@ class Values(_Section):
     capture: CaptureSettings = CaptureSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     facts: FactSettings = FactSettings()
+    models: ModelSettings = ModelSettings()
     servers: ServerSettings = ServerSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     scopes: ScopeSettings = ScopeSettings()

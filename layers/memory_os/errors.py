@@ -15,7 +15,15 @@
     │   ├── ServiceUnavailable … cannot be reached
     │   └── SocketPathTooLong
     ├── DocumentError          a file that can't be ingested
+    │   └── DocumentUnreadable … nor even read: no permission, too large, no regular file, gone
     ├── FabricError            an entry or the folder
+    ├── ModelError             a language model
+    │   ├── ModelOff           … none is configured, or not for this job
+    │   ├── ModelUnavailable   … can't be reached now; `retry_at` says when to try again
+    │   ├── ModelAuth          … refuses the key
+    │   ├── ModelContent       … answered, but not with what was asked for
+    │   ├── ContextTooLong     … can't take that much at once: split the messages
+    │   └── BudgetSpent        … may not be asked more until `resets_at`
     └── BadRequest             arguments of a tool, a command or an API call
 """
 
@@ -92,8 +100,70 @@ class DocumentError(MemoryOSError):
     code = "document"
 
 
+class DocumentUnreadable(DocumentError):
+    """`size` in bytes and `mtime_ns` as far as they are known; `gone`: there is no such file any more."""
+
+    code = "document_unreadable"
+
+    def __init__(self, message: str, *, cure: str = "", size: int = 0, mtime_ns: int = 0, gone: bool = False) -> None:
+        super().__init__(message, cure=cure)
+        self.size, self.mtime_ns, self.gone = size, mtime_ns, gone
+
+
 class FabricError(MemoryOSError):
     code = "fabric"
+
+
+class ModelError(MemoryOSError):
+    code = "model"
+
+
+class ModelOff(ModelError):
+    code = "model_off"
+
+
+class ModelUnavailable(ModelError):
+    """`retry_at`: epoch seconds before which asking again is pointless."""
+
+    code = "model_unavailable"
+
+    def __init__(self, message: str, *, cure: str = "", retry_at: float) -> None:
+        super().__init__(message, cure=cure)
+        self.retry_at = retry_at
+
+
+class ModelAuth(ModelError):
+    code = "model_auth"
+
+
+class ModelContent(ModelError):
+    """`text`: what the model said instead, for the caller's own salvage; never logged."""
+
+    code = "model_content"
+
+    def __init__(self, message: str, *, cure: str = "", text: str = "") -> None:
+        super().__init__(message, cure=cure)
+        self.text = text
+
+
+class ContextTooLong(ModelError):
+    """`limit`: the tokens that fit, where the provider said so, else 0."""
+
+    code = "context_too_long"
+
+    def __init__(self, message: str, *, cure: str = "", limit: int = 0) -> None:
+        super().__init__(message, cure=cure)
+        self.limit = limit
+
+
+class BudgetSpent(ModelError):
+    """`resets_at`: epoch seconds when the next budget begins."""
+
+    code = "budget_spent"
+
+    def __init__(self, message: str, *, cure: str = "", resets_at: float) -> None:
+        super().__init__(message, cure=cure)
+        self.resets_at = resets_at
 
 
 class BadRequest(MemoryOSError):

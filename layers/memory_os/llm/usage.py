@@ -1,0 +1,85 @@
+"""What was spent on models: a log that outlives the process, asked before each call.
+
+The service keeps it in memory.db (`StoreUsage`); a worker elsewhere reports to the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from sqlite_utils import Database, Migrations
+
+from memory_os.llm.messages import Call
+from memory_os.store import Store
+
+usage = Migrations("llm")
+# Long enough for a month's figures; a row is 100 bytes.
+KEEP_DAYS = 40
+
+
+@usage()
+def m001_model_calls(db: Database) -> None:
+    db.execute(
+        "CREATE TABLE model_calls(id INTEGER PRIMARY KEY, at REAL NOT NULL, job TEXT NOT NULL, model TEXT NOT NULL,"
+        " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, units REAL NOT NULL, seconds REAL NOT NULL,"
+        " outcome TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX model_calls_at ON model_calls(at, job)")
+
+
+class UsageLog(Protocol):
+    """Where units are counted. `job` "" means all jobs together; `since` in epoch seconds."""
+
+    async def spent(self, job: str, since: float) -> float: ...
+
+    async def record(self, call: Call) -> None: ...
+
+
+class MemoryUsage:
+    """The log of one process, for tools that have no service."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    async def spent(self, job: str, since: float) -> float:
+        return sum(call.units for call in self.calls if call.at >= since and job in ("", call.job))
+
+    async def record(self, call: Call) -> None:
+        self.calls.append(call)
+
+
+class StoreUsage:
+    """The log in memory.db. Rows older than `KEEP_DAYS` leave with each write."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def spent(self, job: str, since: float) -> float:
+        return await asyncio.to_thread(self.spent_now, job, since)
+
+    async def record(self, call: Call) -> None:
+        await asyncio.to_thread(self.record_now, call)
+
+    def spent_now(self, job: str, since: float) -> float:
+        where = "at >= ?" if job == "" else "at >= ? AND job = ?"
+        values = (since,) if job == "" else (since, job)
+        return float(self._store.value(f"SELECT total(units) FROM model_calls WHERE {where}", values) or 0.0)
+
+    def record_now(self, call: Call) -> None:
+        with self._store.write() as db:
+            db.execute(
+                "INSERT INTO model_calls(at, job, model, input_tokens, output_tokens, units, seconds, outcome)"
+                " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    call.at,
+                    call.job,
+                    call.model,
+                    call.input_tokens,
+                    call.output_tokens,
+                    call.units,
+                    call.seconds,
+                    call.outcome,
+                ),
+            )
+            db.execute("DELETE FROM model_calls WHERE at < ?", (call.at - KEEP_DAYS * 86_400,))
