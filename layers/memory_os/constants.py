@@ -15,6 +15,8 @@ BLOCK_MAX_TOKENS = 1200
 MESSAGE_MAX_CHARS = 1_000_000
 # Larger files are named in the outcome and skipped: no reader of a turn profits from chunk 50,000 of a log.
 DOCUMENT_MAX_BYTES = 32 * 1024 * 1024
+# Scanned books are this large and hold no more text than others; it is held once while the file is read.
+PDF_MAX_BYTES = 128 * 1024 * 1024
 
 # The fence the host scrubs from model echoes (hermes: agent/memory_manager.py), and we from captured text.
 FENCE_OPEN = "<memory-context>"

@@ -7,9 +7,10 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from memory_os import constants
-from memory_os.errors import DocumentError
+from memory_os.errors import DocumentUnreadable
 
 __all__ = ["Content", "Found", "find_files", "read_file"]
 
@@ -79,29 +80,52 @@ def _inside(folder: Path, root: Path) -> Iterator[Found]:
 
 
 def read_file(path: Path) -> Content:
-    """The bytes of a regular file. Raises DocumentError for anything else, too large, gone, or not readable."""
+    """The bytes of a regular file. Raises DocumentUnreadable for anything else, too large, gone, or not readable."""
     try:
         # Not blocking: opening a pipe would wait for its writer. Not following: it was checked as what it is.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise DocumentError("is gone") from error
+        raise DocumentUnreadable("is gone", gone=True) from error
     except OSError as error:
-        raise DocumentError(_because(error)) from error
+        raise _unreadable(_because(error), _status(path)) from error
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise DocumentError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
-        if status.st_size > constants.DOCUMENT_MAX_BYTES:
-            raise DocumentError(_too_large(status.st_size))
+            raise _unreadable("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file", status)
         with os.fdopen(handle, "rb", closefd=False) as stream:
-            data = stream.read(constants.DOCUMENT_MAX_BYTES + 1)
+            data = _bounded(stream, status)
     except OSError as error:
-        raise DocumentError(_because(error)) from error
+        raise _unreadable(_because(error), status) from error
     finally:
         os.close(handle)
-    if len(data) > constants.DOCUMENT_MAX_BYTES:  # it grew while it was read, or its size is not known beforehand
-        raise DocumentError(_too_large(len(data)))
     return Content(data, status.st_mtime_ns)
+
+
+def _bounded(stream: BinaryIO, status: os.stat_result) -> bytes:
+    """The whole of it. A PDF may be larger than a text: most of it is pictures and fonts."""
+    head = stream.read(1024)
+    limit = constants.PDF_MAX_BYTES if b"%PDF-" in head else constants.DOCUMENT_MAX_BYTES
+    # Its size first, and then what was read: it may grow meanwhile, or have no size that is known beforehand.
+    size = status.st_size
+    if size <= limit:
+        data = head + stream.read(max(0, limit + 1 - len(head)))
+        if len(data) <= limit:
+            return data
+        size = len(data)
+    raise _unreadable(f"has {size / 2**20:.0f} MiB; at most {limit // 2**20} are taken", status)
+
+
+def _unreadable(reason: str, status: os.stat_result | None) -> DocumentUnreadable:
+    if status is None:
+        return DocumentUnreadable(reason)
+    return DocumentUnreadable(reason, size=status.st_size, mtime_ns=status.st_mtime_ns)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
 
 
 def _link_reason(path: Path, root: Path) -> str:
@@ -111,10 +135,6 @@ def _link_reason(path: Path, root: Path) -> str:
         return "is a link to nothing"
     inside = target.is_relative_to(root)
     return "is a link to something in this folder" if inside else "is a link that leaves the folder"
-
-
-def _too_large(size: int) -> str:
-    return f"has {size / 2**20:.0f} MiB; at most {constants.DOCUMENT_MAX_BYTES // 2**20} are taken"
 
 
 def _because(error: OSError) -> str:

@@ -1,0 +1,162 @@
+"""A file's bytes as what memory will hold of it. Pure: no store and no disk, so that it runs in a worker process.
+
+What depends on memory (which passages stay forgotten, which keep their day) is settled when it is committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from memory_os.documents.chunk import CHUNKER, Chunk
+from memory_os.documents.files import read_file
+from memory_os.documents.formats import Parsed, parse
+from memory_os.documents.instruction import FLAG, instruction_like
+from memory_os.errors import BadRequest, DocumentError, DocumentUnreadable
+from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, content_hash
+
+__all__ = ["SOURCE_PREFIX", "Piece", "Prepared", "layer_of", "prepare", "prepare_file", "source_of"]
+
+SOURCE_PREFIX = "document:"
+# What the wiki's curation writes; the files it was written from stand in `wiki/raw`.
+_PAGES = frozenset({"concepts", "entities", "comparisons"})
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One passage to be. `context`: file name, headings and tags; `flagged`: as in Passage."""
+
+    text: str
+    context: str
+    flagged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One file, read and cut. `size` in bytes and `mtime_ns` are those of the read.
+
+    `reason`: why nothing of it can be taken; it then has no pieces. `unreadable`: it could not even be read, so that what
+    memory has of it stays. `day`: epoch seconds its front matter gives, or None for the file's own time.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    mtime_ns: int
+    title: str = ""
+    day: float | None = None
+    importance: float = 0.5
+    pieces: tuple[Piece, ...] = ()
+    reason: str = ""
+    unreadable: bool = False
+    notes: tuple[str, ...] = ()
+    secrets: int = 0
+    chunker: str = CHUNKER
+
+    @property
+    def source(self) -> str:
+        return source_of(self.name)
+
+    @property
+    def layer(self) -> Layer:
+        return layer_of(self.name)
+
+    def passages(self, days: Mapping[str, float], now: float) -> list[Passage]:
+        """The passages, in order. `days`: the day a text already has in memory, by content hash; it keeps it."""
+        modified = self.mtime_ns / 1e9
+        own = modified if 0 < modified <= now else now
+        return [
+            Passage(
+                layer=self.layer,
+                source=self.source,
+                text=piece.text,
+                scope=SHARED_SCOPE,
+                author=Author.DOCUMENT,
+                kind="document",
+                ordinal=ordinal,
+                context=piece.context,
+                title=self.title,
+                created_at=self.day or days.get(content_hash(piece.text), own),
+                importance=self.importance,
+                flagged=piece.flagged,
+            )
+            for ordinal, piece in enumerate(self.pieces)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; `from_dict` gives an equal one back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Prepared:
+        """Raises BadRequest if this is none."""
+        try:
+            pieces = tuple(Piece(**piece) for piece in data["pieces"])
+            return cls(**{**data, "pieces": pieces, "notes": tuple(data["notes"])})
+        except (TypeError, KeyError, ValueError) as error:
+            raise BadRequest(f"This is no prepared document: {error}.") from error
+
+
+def source_of(name: str) -> str:
+    """The source its passages carry."""
+    return SOURCE_PREFIX + name
+
+
+def layer_of(name: str) -> Layer:
+    """Pages of the wiki are layer 6; everything else that was handed over is layer 5."""
+    parts = PurePath(name).parts
+    return Layer.WIKI if len(parts) > 2 and parts[0] == "wiki" and parts[1] in _PAGES else Layer.VECTORS
+
+
+def prepare(name: str, data: bytes, mtime_ns: int, now: float) -> Prepared:
+    """Parse, take secrets out, cut. A file of which nothing can be taken comes back with its `reason`; never raises."""
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        parsed = parse(name, data, now)
+    except DocumentError as error:
+        return Prepared(name, digest, len(data), mtime_ns, reason=error.message)
+    return Prepared(
+        name,
+        digest,
+        len(data),
+        mtime_ns,
+        title=parsed.title,
+        day=parsed.front.created_at,
+        importance=parsed.front.importance,
+        pieces=_pieces(name, parsed),
+        notes=parsed.notes,
+        secrets=parsed.secrets,
+    )
+
+
+def prepare_file(vault: Path, name: str, now: float) -> Prepared:
+    """Read a file by its name (relative to the vault, or absolute) and prepare it.
+
+    What can't be read comes back `unreadable`, with the reason. Raises DocumentUnreadable if it is gone.
+    """
+    try:
+        content = read_file(vault / name)
+    except DocumentUnreadable as error:
+        if error.gone:
+            raise
+        return Prepared(name, "", error.size, error.mtime_ns, reason=error.message, unreadable=True)
+    return prepare(name, content.data, content.mtime_ns, now)
+
+
+def _pieces(name: str, parsed: Parsed) -> tuple[Piece, ...]:
+    suspect = instruction_like(parsed.title)
+    return tuple(
+        Piece(one.text, _context(name, parsed, one), FLAG if suspect or instruction_like(one.text) else "")
+        for one in parsed.chunks
+    )
+
+
+def _context(name: str, parsed: Parsed, one: Chunk) -> str:
+    """File name and heading path; the title has a field of its own. Tags help to find what never names them."""
+    headings = one.headings[1:] if one.headings[:1] == (parsed.title,) else one.headings
+    path = " › ".join((unicodedata.normalize("NFC", PurePath(name).name), *headings))
+    return f"{path}\n{', '.join(parsed.front.tags)}" if parsed.front.tags else path
