@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import stat
 import threading
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -238,3 +239,18 @@ def test_the_log_is_emptied_unless_a_reader_holds_it(store: Store, path: Path) -
         reader.execute("COMMIT")
         assert store.checkpoint()
     assert path.with_name(f"{path.name}-wal").stat().st_size == 0
+
+
+def test_a_memory_is_one_home_for_good(store: Store, path: Path, tmp_path: Path) -> None:
+    """Made once, kept by a restart and by a backup; another memory has another."""
+    first = store.home_id
+    assert first == str(uuid.UUID(first))
+    store.backup(tmp_path / "copy.db")
+    store.close()
+    for kept in (path, tmp_path / "copy.db"):
+        again = open_store(kept)
+        assert again.home_id == first
+        again.close()
+    other = open_store(tmp_path / "other.db")
+    assert other.home_id != first
+    other.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -43,6 +44,7 @@ class Store:
         self._readers: list[sqlite3.Connection] = []
         self._local = threading.local()
         self._closed = False
+        self._home_id = ""
         self._writer = _connect(path)
         self.database = Database(self._writer)
 
@@ -111,6 +113,15 @@ class Store:
     def set_meta(self, key: str, value: str) -> None:
         with self.write() as db:
             db.execute("INSERT OR REPLACE INTO meta(key, value) VALUES(?, ?)", (key, value))
+
+    @property
+    def home_id(self) -> str:
+        """Who this memory is where several share a server: a UUID made once, and kept with the file wherever it moves."""
+        if not self._home_id:
+            with self.write() as db:
+                db.execute("INSERT OR IGNORE INTO meta(key, value) VALUES('home_id', ?)", (str(uuid.uuid4()),))
+            self._home_id = self.meta("home_id")
+        return self._home_id
 
     def check(self) -> list[str]:
         """SQLite's own findings; empty when the file is sound."""
