@@ -25,6 +25,8 @@ ENVIRONMENT = {
     "VAULT_PATH": "vault_path",
     "MEMORY_OS_AGENT": "agent",
     "MEMORY_OS_LOG_LEVEL": "service.log_level",
+    "MEMORY_OS_REDIS_URL": "servers.redis_url",
+    "MEMORY_OS_REDIS_PASSWORD": "servers.redis_password",
 }
 
 
@@ -137,7 +139,24 @@ class ServerSettings(_Section):
     """Addresses of servers, kept for server mode."""
 
     qdrant_url: str = ""
-    redis_url: str = ""
+    redis_url: str = Field("", description="redis://, rediss:// or unix://; empty: the bundled Valkey")
+    redis_password: str = Field("", description="better kept in MEMORY_OS_REDIS_PASSWORD than in a file")
+
+
+class WorkerSettings(_Section):
+    """`memory-os worker`, the service's own and any other."""
+
+    embedded: bool = Field(True, description="the service runs a worker of its own")
+    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(4, description="jobs a worker runs at a time")
+    threads: Annotated[int, Field(ge=1, le=64)] = Field(2, description="of the embedding model in a worker")
+
+
+class WikiSettings(_Section):
+    """Curation of `wiki/raw`; `memory-os wiki`."""
+
+    units_per_file: Annotated[float, Field(gt=0)] = Field(100.0, description="model units one raw file may cost")
+    units_per_run: Annotated[float, Field(gt=0)] = Field(200.0, description="model units one run may cost")
+    stale_days: Annotated[int, Field(ge=1)] = Field(90, description="a page so far behind its newest source is stale")
 
 
 class GroundTruthSettings(_Section):
@@ -163,6 +182,8 @@ class Values(_Section):
     facts: FactSettings = FactSettings()
     models: ModelSettings = ModelSettings()
     servers: ServerSettings = ServerSettings()
+    workers: WorkerSettings = WorkerSettings()
+    wiki: WikiSettings = WikiSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     scopes: ScopeSettings = ScopeSettings()
 

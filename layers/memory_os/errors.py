@@ -14,9 +14,15 @@
     │   ├── ServiceRunning     … already runs for this home
     │   ├── ServiceUnavailable … cannot be reached
     │   └── SocketPathTooLong
+    ├── QueueError             the job queue (Redis, or the Valkey that is bundled)
+    │   ├── QueueAway          … cannot be reached
+    │   ├── QueueFull          … takes no more: its memory limit is reached
+    │   └── QueueAuth          … refuses the password, or asks for one
     ├── DocumentError          a file that can't be ingested
     │   └── DocumentUnreadable … nor even read: no permission, too large, no regular file, gone
     ├── FabricError            an entry or the folder
+    ├── WikiError              the wiki's tree, its SCHEMA.md, a raw file or a page
+    │   └── WikiBusy           … another process curates this file
     ├── ModelError             a language model
     │   ├── ModelOff           … none is configured, or not for this job
     │   ├── ModelUnavailable   … can't be reached now; `retry_at` says when to try again
@@ -96,6 +102,22 @@ class SocketPathTooLong(ServiceError):
     code = "socket_path_too_long"
 
 
+class QueueError(MemoryOSError):
+    code = "queue"
+
+
+class QueueAway(QueueError):
+    code = "queue_away"
+
+
+class QueueFull(QueueError):
+    code = "queue_full"
+
+
+class QueueAuth(QueueError):
+    code = "queue_auth"
+
+
 class DocumentError(MemoryOSError):
     code = "document"
 
@@ -112,6 +134,14 @@ class DocumentUnreadable(DocumentError):
 
 class FabricError(MemoryOSError):
     code = "fabric"
+
+
+class WikiError(MemoryOSError):
+    code = "wiki"
+
+
+class WikiBusy(WikiError):
+    code = "wiki_busy"
 
 
 class ModelError(MemoryOSError):
