@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -25,9 +26,15 @@ ENVIRONMENT = {
     "VAULT_PATH": "vault_path",
     "MEMORY_OS_AGENT": "agent",
     "MEMORY_OS_LOG_LEVEL": "service.log_level",
+    "MEMORY_OS_QDRANT_URL": "servers.qdrant_url",
+    "QDRANT_API_KEY": "servers.qdrant_api_key",
     "MEMORY_OS_REDIS_URL": "servers.redis_url",
     "MEMORY_OS_REDIS_PASSWORD": "servers.redis_password",
 }
+
+
+# Never printed, and not taken from a command line, where every user of the machine may read it.
+SECRET_KEYS = frozenset({"servers.qdrant_api_key", "servers.redis_password"})
 
 
 class _Section(BaseModel):
@@ -136,11 +143,33 @@ class ModelSettings(EndpointSettings):
 
 
 class ServerSettings(_Section):
-    """Addresses of servers, kept for server mode."""
+    """Addresses of servers; without one its part runs embedded."""
 
-    qdrant_url: str = ""
+    qdrant_url: str = Field("", description="http(s)://host:port of a Qdrant server; empty: vectors live in process")
+    qdrant_api_key: SecretStr = Field(SecretStr(""), description="better kept in QDRANT_API_KEY than in a file")
+    qdrant_ca_file: Path | None = Field(None, description="PEM file of the authority that signed its certificate")
     redis_url: str = Field("", description="redis://, rediss:// or unix://; empty: the bundled Valkey")
     redis_password: str = Field("", description="better kept in MEMORY_OS_REDIS_PASSWORD than in a file")
+
+    @field_validator("qdrant_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        """Without a key or password in it: an address is shown in `status`."""
+        try:
+            parts = urlsplit(value)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError("the port is no number") from error
+        if value and (parts.scheme not in ("http", "https") or not parts.hostname or port == 0):
+            raise ValueError("give http://host:port or https://host:port")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("leave out user, password, query and fragment; the key belongs into QDRANT_API_KEY")
+        return value.rstrip("/")
+
+    @field_validator("qdrant_ca_file")
+    @classmethod
+    def _of_a_known_home(cls, value: Path | None) -> Path | None:
+        return _known_home(value)
 
 
 class WorkerSettings(_Section):
@@ -302,6 +331,12 @@ def flat_values(values: Values) -> dict[str, Any]:
 
 def set_value(settings: Settings, key: str, text: str) -> None:
     """Write one key to config.yaml, its comments kept, after checking that the whole stays valid."""
+    if key in SECRET_KEYS:
+        variable = next(name for name, of in ENVIRONMENT.items() if of == key)
+        raise ConfigError(
+            f"{key} is a secret, and a command line can be read by others.",
+            cure=f"Put it into the environment as {variable}, or edit {settings.config_file}.",
+        )
     yaml = YAML()
     path = settings.config_file
     # Read twice: what is wrong with the file as it stands is said as everywhere.
@@ -356,6 +391,8 @@ def _explain(item: Any, origins: Mapping[str, str]) -> str:
     where = origins.get(key, "config.yaml")
     if item["type"] == "extra_forbidden":
         return f"{key} ({where}) is not a setting; `memory-os config` lists them"
+    if key in SECRET_KEYS or key == "servers.qdrant_url":
+        return f"{key} ({where}): {item['msg'].removeprefix('Value error, ')}"
     # Only the first letter is lowered: the message may list accepted values, and those are case-sensitive.
     message = item["msg"].removeprefix("Value error, ")
     return f"{key} ({where}): {message[:1].lower()}{message[1:]}, not {item['input']!r}"

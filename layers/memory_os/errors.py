@@ -7,7 +7,10 @@
     │   └── StoreNewer         … was written by a newer memory-os
     ├── EmbeddingError         the model or its files
     ├── VectorsError           the vector collection
-    │   └── FingerprintMismatch … was built by another model, chunker or sparse setting
+    │   ├── FingerprintMismatch … was built by another model, chunker or sparse setting
+    │   ├── VectorsUnavailable … its server can't be reached, is too slow, or fails; it may answer again by itself
+    │   ├── VectorsDenied      … its server refuses the key, or shows a certificate that isn't trusted
+    │   └── VectorsGone        … it vanished from its server, and is to be derived again from memory.db
     ├── HostError              Hermes or one of its files
     │   └── SoulRejected       SOUL.md as it stands is already refused by the host's scanner
     ├── ServiceError           the service process
@@ -76,6 +79,24 @@ class VectorsError(MemoryOSError):
 
 class FingerprintMismatch(VectorsError):
     code = "fingerprint_mismatch"
+
+
+class VectorsUnavailable(VectorsError):
+    """`retry_after`: seconds the server asked to be left alone, or None."""
+
+    code = "vectors_unavailable"
+
+    def __init__(self, message: str, *, cure: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, cure=cure)
+        self.retry_after = retry_after
+
+
+class VectorsDenied(VectorsError):
+    code = "vectors_denied"
+
+
+class VectorsGone(VectorsError):
+    code = "vectors_gone"
 
 
 class HostError(MemoryOSError):
