@@ -81,6 +81,9 @@ class Passage:
     importance: float = 0.5
     flagged: str = ""
     id: str = field(default="")
+    # Counted by the index; what a layer sets here is not stored, and makes no other memory of it.
+    uses: int = field(default=0, compare=False)
+    last_used_at: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.id:

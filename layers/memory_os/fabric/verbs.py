@@ -10,8 +10,10 @@ from memory_os.errors import BadRequest
 from memory_os.fabric.card import Card, current
 from memory_os.fabric.entry import TRAINING_VALUES, TYPES, Entry, clean, iso, one_line, word
 from memory_os.fabric.finding import matches, recall, search
+from memory_os.fabric.passages import source_of
 from memory_os.fabric.pending import CLOSED, OPEN, STATUSES, answers, is_open
 from memory_os.fabric.tiers import DAY_S
+from memory_os.memory import SHARED_SCOPE, passage_id
 from memory_os.redact import redact
 from memory_os.tooling import Arguments, Caller, page
 
@@ -63,10 +65,14 @@ class Verbs:
         """Entries in which all words of `query` stand, with the places where they do."""
         query = arguments.text("query", required=True)
         note = self.fabric.freshen()
-        items = []
-        for card, text in search(self.fabric, query, caller):
-            items.append({**self._state(card), "file": card.path, "matches": matches(text, query)})
-        return _noted({"query": query, **page(items, arguments)}, note)
+        found = list(search(self.fabric, query, caller))
+        items = [{**self._state(card), "file": card.path, "matches": matches(text, query)} for card, text in found]
+        result = {"query": query, **page(items, arguments)}
+        start = arguments.integer("cursor", 0, low=0, high=10**9)
+        shown = found[start : start + len(result["results"])]
+        # The entry's first passage stands for it: the tier counts an entry's retrievals together.
+        self.fabric.index.used(passage_id(source_of(card.key), 0, SHARED_SCOPE) for card, _ in shown)
+        return _noted(result, note)
 
     def write(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """A new entry. Tasks are open unless `status` says otherwise; a review says what it is a review of."""

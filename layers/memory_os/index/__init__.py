@@ -30,6 +30,8 @@ _PASSAGE_COLUMNS = (
     "id, handle, layer, source, ordinal, scope, session_id, kind, author, title, text, context, content_hash,"
     " embed_hash, created_at, valid_from, valid_to, trust, importance, flagged"
 )
+# What a reader gets beside them: the retrievals, which no layer writes.
+_READ_COLUMNS = f"{_PASSAGE_COLUMNS}, uses, last_used_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +121,18 @@ class Index:
     def passages(self, pks: Sequence[int]) -> dict[int, Passage]:
         """Passages by pk; absent ones are left out."""
         marks = ",".join("?" * len(pks))
-        rows = self.store.rows(f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))
+        rows = self.store.rows(f"SELECT pk, {_READ_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))
         return {row["pk"]: passage_of(row) for row in rows}
 
     def of_source(self, source: str) -> list[Passage]:
-        rows = self.store.rows(f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))
+        rows = self.store.rows(f"SELECT {_READ_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))
         return [passage_of(row) for row in rows]
 
     def by_handle(self, handle: str, scopes: Sequence[str]) -> Passage | None:
         """The passage behind a handle or a full id, if this reader may see it."""
         marks = ",".join("?" * len(scopes))
         row = self.store.row(
-            f"SELECT {_PASSAGE_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
+            f"SELECT {_READ_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
             (handle, handle, *scopes),
         )
         return None if row is None else passage_of(row)
@@ -215,7 +217,7 @@ class Index:
     def pending(self, limit: int) -> list[Pending]:
         """Passages whose vector is not in the collection, newest first: what was just said is asked for first."""
         rows = self.store.rows(
-            f"SELECT pk, {_PASSAGE_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?",
+            f"SELECT pk, {_READ_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?",
             (limit,),
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
@@ -315,6 +317,7 @@ def passage_of(row: Row) -> Passage:
         session_id=row["session_id"], kind=row["kind"], author=Author(row["author"]), title=row["title"],
         text=row["text"], context=row["context"], created_at=row["created_at"], valid_from=row["valid_from"],
         valid_to=row["valid_to"], trust=row["trust"], importance=row["importance"], flagged=row["flagged"],
+        uses=row["uses"], last_used_at=row["last_used_at"],
     )  # fmt: skip
 
 

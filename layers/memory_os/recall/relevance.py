@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from memory_os.memory import Passage
 from memory_os.recall.arms import Candidate
+from memory_os.recall.decay import retention
 
 _COSINE = 30.9
 _COVERAGE = 6.5
@@ -47,9 +48,8 @@ _EXPECTED_COSINE = 0.45
 
 # All priors together stay within a quarter: they order what has evidence, they never make it.
 _TRUST_SPAN = 0.10
-_RECENCY_SPAN = 0.08
+_DECAY_SPAN = 0.08
 _IMPORTANCE_SPAN = 0.07
-_RECENCY_HALF_LIFE_DAYS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,13 @@ def rank_score(candidate: Candidate, best_bm25: float) -> float:
 
 
 def prior(passage: Passage, now: float) -> float:
-    """A factor within 1 ± 0.25 from trust (mean .5 is neutral), age and importance (.5 is neutral)."""
+    """A factor within 1 ± 0.25 from trust (mean .5 is neutral), decay (one half-life is neutral) and importance (.5 is)."""
     trust = 0.0 if passage.trust is None else (passage.trust - 0.5) * 2 * _TRUST_SPAN
-    age_days = max(now - passage.created_at, 0.0) / 86_400
-    recency = (2 * math.exp2(-age_days / _RECENCY_HALF_LIFE_DAYS) - 1) * _RECENCY_SPAN
+    left = retention(
+        passage.created_at, now, uses=passage.uses, last_used_at=passage.last_used_at, importance=passage.importance
+    )
     importance = (min(max(passage.importance, 0.0), 1.0) - 0.5) * 2 * _IMPORTANCE_SPAN
-    return 1 + trust + recency + importance
+    return 1 + trust + (2 * left - 1) * _DECAY_SPAN + importance
 
 
 def _logistic(score: float) -> float:
