@@ -191,3 +191,29 @@ def test_a_bottomless_file_is_a_config_error(tmp_path: Path) -> None:
     (folder / "config.yaml").write_text("[" * 50_000, "utf-8")
     with pytest.raises(ConfigError, match="nested too deeply"):
         load_settings({}, hermes_home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "address", ["qdrant:6333", "ftp://qdrant:6333", "http://:6333", "http://host:port", "http://me:secret@host", "http://host?a=b"]
+)
+def test_an_address_of_a_vector_server_is_a_web_address_without_a_secret_in_it(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ConfigError, match=r"servers\.qdrant_url") as met:
+        load_settings({"MEMORY_OS_QDRANT_URL": address}, hermes_home=tmp_path)
+    assert "secret@" not in str(met.value)
+    settings = load_settings({"MEMORY_OS_QDRANT_URL": "https://qdrant.example:6333/prefix/"}, hermes_home=tmp_path)
+    assert settings.values.servers.qdrant_url == "https://qdrant.example:6333/prefix"
+
+
+def test_a_secret_is_read_and_never_shown_or_taken_from_a_command_line(tmp_path: Path) -> None:
+    settings = load_settings({"QDRANT_API_KEY": "s3cret-key"}, hermes_home=tmp_path)
+    assert settings.values.servers.qdrant_api_key.get_secret_value() == "s3cret-key"
+    assert "s3cret" not in repr(settings) + repr(flat_values(settings.values))
+    assert flat_values(settings.values)["servers.qdrant_api_key"] == "**********"
+    with pytest.raises(ConfigError, match="QDRANT_API_KEY"):
+        set_value(settings, "servers.qdrant_api_key", "s3cret-key")
+    assert not settings.config_file.exists()
+    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.config_file.write_text("servers: {qdrant_api_key: 90210}")
+    with pytest.raises(ConfigError, match=r"servers\.qdrant_api_key") as met:
+        load_settings({}, hermes_home=tmp_path)
+    assert "90210" not in str(met.value)

@@ -325,8 +325,9 @@ def default_settings(environ: Mapping[str, str] | None = None, *, hermes_home: P
 
 
 def flat_values(values: Values) -> dict[str, Any]:
-    """`{"recall.max_tokens": 1200, …}`, every key once."""
-    return dict(_flatten_items(values.model_dump(mode="json")))
+    """`{"recall.max_tokens": 1200, …}`, every key once; of a secret only that it is there."""
+    flat = dict(_flatten_items(values.model_dump(mode="json")))
+    return {key: "**********" if key in SECRET_KEYS and value else value for key, value in flat.items()}
 
 
 def set_value(settings: Settings, key: str, text: str) -> None:
