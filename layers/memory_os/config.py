@@ -180,6 +180,14 @@ class WorkerSettings(_Section):
     threads: Annotated[int, Field(ge=1, le=64)] = Field(2, description="of the embedding model in a worker")
 
 
+class DocumentSettings(_Section):
+    """Which files are followed, and how."""
+
+    follow: bool = Field(True, description="keep what `memory-os ingest` took, and the wiki, in step with the files")
+    events: Literal["auto", "poll", "off"] = Field("auto", description="how changes are noticed at once; poll: by looking")
+    settle_s: Annotated[float, Field(ge=0, le=600)] = Field(2.0, description="a file is at rest this long after a write")
+
+
 class WikiSettings(_Section):
     """Curation of `wiki/raw`; `memory-os wiki`."""
 
@@ -212,6 +220,7 @@ class Values(_Section):
     models: ModelSettings = ModelSettings()
     servers: ServerSettings = ServerSettings()
     workers: WorkerSettings = WorkerSettings()
+    documents: DocumentSettings = DocumentSettings()
     wiki: WikiSettings = WikiSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     scopes: ScopeSettings = ScopeSettings()
