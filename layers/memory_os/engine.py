@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from memory_os import __version__
 from memory_os.capture import Capture
 from memory_os.config import Settings
+from memory_os.dead_letters import DeadLetters, dead_letters
 from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import FINGERPRINT, load_embedder
@@ -72,6 +73,7 @@ class Engine:
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
         self.watch = Watch(store)
+        self.dead_letters = DeadLetters(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
         self.housekeeper = Housekeeping(self)
         # A write that holds the database up must not hold a recall up: it waits for this thread, and not for long.
@@ -84,7 +86,7 @@ class Engine:
     def open(cls, settings: Settings) -> Engine:
         """Open memory.db and the layers. Raises StoreError and its leaves."""
         store = open_store(
-            settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations]
+            settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters]
         )
         try:
             return cls(settings, store)
@@ -133,9 +135,9 @@ class Engine:
         """Take what hooks have written. Returns how many records."""
         return self.intake.drain()
 
-    def index_pending(self, limit: int) -> int:
-        """Embed and index one small batch. Returns how many passages; 0 when nothing waits."""
-        return self.indexing.work(limit)
+    def index_pending(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
+        """Embed and index one small batch; hashes in `elsewhere` are embedded by a worker. Returns how many passages."""
+        return self.indexing.work(limit, elsewhere)
 
     def housekeeping(self, now: float) -> dict[str, Any]:
         """Everything that is due: history, fabric, trust, tiers, ledger, backup."""

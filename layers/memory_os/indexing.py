@@ -86,9 +86,10 @@ class Indexing:
         )
         return len(missing) + len(stray)
 
-    def work(self, limit: int) -> int:
+    def work(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
         """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done.
 
+        Texts with a hash in `elsewhere` are being embedded by somebody else and wait for that.
         On a full disk nothing is done; the collection is opened, if it wasn't, as soon as there is room.
         """
         if self.embedder is None or (self.collection is None and self.starved is None):
@@ -100,7 +101,7 @@ class Indexing:
                 self.open(self._folder, self.embedder)
             if self.collection is None:
                 return 0
-            pending = self._index.pending(limit)
+            pending = self._index.pending(limit, elsewhere)
             if pending:
                 self._upsert(self.collection, pending)
             gone = self._index.deleted_points()

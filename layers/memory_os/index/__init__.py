@@ -6,6 +6,7 @@ vectors follow in the background (`pending`, `store_embeddings`), and the vector
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -32,6 +33,9 @@ _PASSAGE_COLUMNS = (
 )
 # What a reader gets beside them: the retrievals, which no layer writes.
 _READ_COLUMNS = f"{_PASSAGE_COLUMNS}, uses, last_used_at"
+
+_EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e.fingerprint = :fingerprint)"
+_ELSEWHERE = "(SELECT value FROM json_each(:hashes))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +218,37 @@ class Index:
 
     # -- embeddings ------------------------------------------------------------------------------------------------
 
-    def pending(self, limit: int) -> list[Pending]:
-        """Passages whose vector is not in the collection, newest first: what was just said is asked for first."""
+    def pending(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> list[Pending]:
+        """Passages whose vector is not in the collection, newest first: what was just said is asked for first.
+
+        `elsewhere`: hashes whose embedding somebody else makes; their passages are left out until it is there.
+        """
+        here = f" AND (embed_hash NOT IN {_ELSEWHERE} OR {_EMBEDDED})" if elsewhere else ""
         rows = self.store.rows(
-            f"SELECT pk, {_READ_COLUMNS} FROM passages WHERE indexed = 0 ORDER BY pk DESC LIMIT ?",
-            (limit,),
+            f"SELECT pk, {_READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit",
+            self._bound(elsewhere, limit) if elsewhere else {"limit": limit},
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
+
+    def unembedded(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> list[str]:
+        """Hashes of pending passages that have no embedding yet, newest first, each once; without those `elsewhere`."""
+        rows = self.store.rows(
+            f"SELECT embed_hash, max(pk) AS newest FROM passages p WHERE indexed = 0 AND NOT {_EMBEDDED}"
+            f" AND embed_hash NOT IN {_ELSEWHERE} GROUP BY embed_hash ORDER BY newest DESC LIMIT :limit",
+            self._bound(elsewhere, limit),
+        )
+        return [row["embed_hash"] for row in rows]
+
+    def texts_to_embed(self, hashes: Iterable[str]) -> dict[str, str]:
+        """What the encoder is to read, by hash. Left out: what is embedded by now, or is nobody's any more."""
+        rows = self.store.rows(
+            f"SELECT {_READ_COLUMNS} FROM passages p WHERE embed_hash IN {_ELSEWHERE} AND NOT {_EMBEDDED}",
+            self._bound(frozenset(hashes), 0),
+        )
+        return {row["embed_hash"]: embed_text(passage_of(row)) for row in rows}
+
+    def _bound(self, hashes: frozenset[str], limit: int) -> dict[str, object]:
+        return {"fingerprint": self.fingerprint, "hashes": json.dumps(sorted(hashes)), "limit": limit}
 
     def pending_count(self) -> int:
         return int(self.store.value("SELECT count(*) FROM passages WHERE indexed = 0"))

@@ -1,0 +1,50 @@
+"""Jobs that failed for good stay until somebody decides about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from memory_os.dead_letters import DeadLetters, dead_letters
+from memory_os.errors import BadRequest
+from memory_os.store import open_store
+
+
+@pytest.fixture
+def letters(tmp_path: Path) -> Iterator[DeadLetters]:
+    store = open_store(tmp_path / "memory.db", [dead_letters])
+    yield DeadLetters(store)
+    store.close()
+
+
+def test_a_letter_keeps_what_is_needed_to_run_the_job_again(letters: DeadLetters) -> None:
+    number = letters.add("home:ingest:1", "ingest", ["wiki/raw/Übung 日本.md", "5-1"], "DocumentError", "can't", 3)
+    letter = letters.one(number)
+    assert (letter.function, letter.payload) == ("ingest", ["wiki/raw/Übung 日本.md", "5-1"])
+    assert (letter.error, letter.message, letter.attempts) == ("DocumentError", "can't", 3)
+    assert letter.first_at == letter.last_at > 0
+
+
+def test_the_same_job_that_fails_again_is_the_same_letter(letters: DeadLetters) -> None:
+    first = letters.add("a", "embed", [["h"]], "TimeoutError", "slow", 6)
+    assert letters.add("a", "embed", [["h"]], "StoreError", "busy", 6) == first
+    (letter,) = letters.all()
+    assert (letter.attempts, letter.error) == (12, "StoreError")
+    assert letter.last_at >= letter.first_at
+
+
+def test_removed_or_settled_letters_are_gone(letters: DeadLetters) -> None:
+    first, second = (letters.add(job, "embed", [[job]], "E", "m", 1) for job in ("a", "b"))
+    assert letters.hashes() == {"a", "b"}
+    assert letters.remove(first).job == "a"
+    letters.settle("b")
+    letters.settle("never there")
+    assert letters.count() == 0 and not letters.holds("b")
+    with pytest.raises(BadRequest, match=f"no dead letter {second}"):
+        letters.one(second)
+
+
+def test_a_message_of_any_length_is_kept_short(letters: DeadLetters) -> None:
+    number = letters.add("a", "embed", [[]], "E", "x" * 100_000, 1)
+    assert len(letters.one(number).message) <= 500
