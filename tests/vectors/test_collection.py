@@ -10,7 +10,7 @@ import qdrant_edge as edge
 from memory_os.errors import FingerprintMismatch, VectorsError
 from memory_os.memory import SHARED_SCOPE, Layer, State
 from memory_os.vectors import Collection, Point, Searched
-from memory_os.vectors.collection import RRF_K
+from memory_os.vectors.interface import RRF_K
 
 from vectors.building import DIMENSION, direction, opened, passage, point
 

@@ -1,4 +1,4 @@
-"""The collection `knowledge_base`: dense, sparse and fused search over the passages of every layer.
+"""The collection `knowledge_base` in this process: dense, sparse and fused search over the passages of every layer.
 
 It is derived from memory.db and can be rebuilt from it. What it returns are point ids; whether a reader may see them
 now (archived, expired) is the index's to say.
@@ -7,14 +7,11 @@ now (archived, expired) is the index's to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-import numpy as np
 import qdrant_edge as edge
 from filelock import FileLock
-from numpy.typing import NDArray
 
 from memory_os.errors import VectorsError
 from memory_os.memory import Health, Layer, State
@@ -28,38 +25,20 @@ from memory_os.vectors.folder import (
     remove_shard,
     write_current,
 )
+from memory_os.vectors.interface import ARM_DEPTH, RRF_K, Scored, Searched, Vector, search_with_fallback
 from memory_os.vectors.points import Point, checked_vector
 from memory_os.vectors.shard import CURE, DENSE, SPARSE_NAME, Shard
 from memory_os.vectors.sparse import document_vector, query_vector
 
-__all__ = ["Collection", "Mode", "Scored", "Searched"]
+__all__ = ["Collection"]
 
-Vector = NDArray[np.float32]
-Scored = tuple[str, float]
-Mode = Literal["hybrid", "dense", "sparse"]
-
-# Qdrant's default of 2 lets one list's first place beat the agreement of two; near 20 the second place of both does.
-RRF_K = 20
-# How deep each arm is read before fusing, at least: agreement is often found below the page that is shown.
-ARM_DEPTH = 60
 # The engine holds the interpreter's lock while it writes: a recall in another thread waits for one batch at most.
 BATCH = 128
+EMBEDDED = "embedded"
 PAGE = 1000
 
 # The stub doesn't say that the variants of Fusion are Fusions.
 _FUSION = cast(edge.Fusion, edge.Fusion.Rrf(k=RRF_K))
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """What a search found, best first, and which arms really ran. `degraded_reason` is empty if all wanted ones did.
-
-    Scores: cosine for dense, BM25 × IDF for sparse, reciprocal ranks for hybrid; comparable within one answer only.
-    """
-
-    hits: list[Scored]
-    mode: Mode
-    degraded_reason: str = ""
 
 
 class Collection:
@@ -166,6 +145,14 @@ class Collection:
         if self._owns_lock:
             self._lock.release()
 
+    @property
+    def place(self) -> str:
+        """One folder, one owner: what is in step with memory.db stays so."""
+        return EMBEDDED
+
+    def verify(self) -> None:
+        """The folder is locked and its shard is open: nobody else can take it away."""
+
     def health(self) -> Health:
         try:
             with self._shard.use() as shard:
@@ -271,21 +258,8 @@ class Collection:
         layers: Sequence[Layer] = (),
         limit: int = 10,
     ) -> Searched:
-        """Hybrid; if that fails dense alone; if that fails sparse alone, labelled with the reason.
-
-        An empty answer is an answer: only a failure goes on to the next. Raises VectorsError when all failed; the
-        caller then has full text over the same passages.
-        """
-        if vector is None:
-            return Searched(self.sparse(text, scopes, layers, limit), "sparse", "the question has no embedding")
-        try:
-            return self.hybrid(vector, text, scopes, layers, limit)
-        except VectorsError as error:
-            reason = error.message
-        try:
-            return Searched(self.dense(vector, scopes, layers, limit), "dense", reason)
-        except VectorsError:
-            return Searched(self.sparse(text, scopes, layers, limit), "sparse", reason)
+        """Hybrid, or what is left of it. Raises VectorsError when all failed."""
+        return search_with_fallback(self, vector, text, scopes, layers, limit)
 
     def _query(self, request: edge.QueryRequest, scopes: Sequence[str], limit: int) -> list[Scored]:
         if not scopes or limit < 1:
