@@ -34,7 +34,8 @@ ENVIRONMENT = {
 
 
 # Never printed, and not taken from a command line, where every user of the machine may read it.
-SECRET_KEYS = frozenset({"servers.qdrant_api_key", "servers.redis_password"})
+SECRET_KEYS = frozenset({"servers.qdrant_api_key", "servers.redis_password", "alerts.webhook"})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class _Section(BaseModel):
@@ -200,6 +201,39 @@ class GroundTruthSettings(_Section):
     carrier: Literal["soul", "section"] = Field("soul", description="where the rules stand: SOUL.md or prompt section")
 
 
+DutyName = Literal["canary", "decay", "duplicates", "dead_letters", "full_backup", "backup", "tiers", "rotation"]
+
+
+class MaintenanceSettings(_Section):
+    """What memory does for its own health; see docs/maintenance.md."""
+
+    off: list[DutyName] = Field(default_factory=list, description="duties that never run by themselves")
+    archive_after_days: Annotated[float, Field(ge=0, le=36_500)] = Field(
+        365.0, description="when an agent's unasked-for words leave recall; 0: never"
+    )
+    backups_kept: Annotated[int, Field(ge=1, le=100)] = Field(4, description="full backups kept, the newest")
+    backup_wiki: bool = Field(True, description="copy the vault's wiki into full backups too")
+
+
+class AlertSettings(_Section):
+    """Where a duty's failure is told, once an episode, and its recovery."""
+
+    command: list[str] = Field(default_factory=list, description="program and arguments; JSON comes on its input")
+    webhook: str = Field("", description="https address, or http on loopback, that gets the JSON by POST")
+
+    @field_validator("webhook")
+    @classmethod
+    def _private(cls, value: str) -> str:
+        try:
+            address = urlsplit(value)
+            host = address.hostname or ""
+        except ValueError:
+            raise ValueError("give an https address, or an http one on loopback") from None
+        if value and not (host and (address.scheme == "https" or (address.scheme == "http" and host in LOOPBACK))):
+            raise ValueError("give an https address, or an http one on loopback")
+        return value
+
+
 class ScopeSettings(_Section):
     aliases: dict[str, str] = Field(
         default_factory=dict, description="one person, several senders, e.g. {'telegram:42': 'local'}"
@@ -224,6 +258,8 @@ class Values(_Section):
     wiki: WikiSettings = WikiSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     scopes: ScopeSettings = ScopeSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
+    alerts: AlertSettings = AlertSettings()
 
     @field_validator("fabric_dir", "vault_path")
     @classmethod

@@ -33,6 +33,8 @@
     │   ├── ModelContent       … answered, but not with what was asked for
     │   ├── ContextTooLong     … can't take that much at once: split the messages
     │   └── BudgetSpent        … may not be asked more until `resets_at`
+    ├── BackupError            a backup that can't be made, or isn't what its manifest says
+    ├── AlertError             a route of `alerts` that can't be reached
     └── BadRequest             arguments of a tool, a command or an API call
 """
 
@@ -215,6 +217,14 @@ class BudgetSpent(ModelError):
     def __init__(self, message: str, *, cure: str = "", resets_at: float) -> None:
         super().__init__(message, cure=cure)
         self.resets_at = resets_at
+
+
+class BackupError(MemoryOSError):
+    code = "backup"
+
+
+class AlertError(MemoryOSError):
+    code = "alert"
 
 
 class BadRequest(MemoryOSError):
