@@ -107,7 +107,7 @@ def test_what_is_prepared_is_not_prepared_again(models: Path) -> None:
     assert said == []
 
 
-@pytest.mark.parametrize("kind", [".onnx", ".spm", ".npz"])
+@pytest.mark.parametrize("kind", [".onnx", ".trie", ".npz"])
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 half of a file"])
 def test_a_damaged_file_is_a_typed_error(models: Path, kind: str, content: bytes) -> None:
     next(models.glob(f"*{kind}")).write_bytes(content)

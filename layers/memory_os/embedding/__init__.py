@@ -20,7 +20,7 @@ __all__ = ["FINGERPRINT", "Embedder", "load_embedder", "prepare_model"]
 # Names what a vector depends on: the model, its quantisation, and how passages are put into words (index.embed_text).
 FINGERPRINT = "multilingual-e5-small/int8-1/384/calibrated-1/passage-1"
 _GRAPH = "e5-small-int8-1.onnx"
-_TOKENIZER = "e5-small-1.spm"
+_TOKENIZER = "e5-small-1.trie"
 _CALIBRATION = "e5-small-calibration-1.npz"
 _WHEEL_WEIGHTS = "e5-small-q4.bin"
 
@@ -36,7 +36,7 @@ def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = Non
     """
     if all((models_dir / name).exists() for name in (_GRAPH, _TOKENIZER, _CALIBRATION)):
         return models_dir
-    # These need onnx and protobuf, which nothing else imports.
+    # The graph's writer needs onnx, which nothing else imports.
     from memory_os.embedding.graph import write_graph
     from memory_os.embedding.tokenizer import write_tokenizer
     from memory_os.embedding.weights import Weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,8 +11,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi import onnxruntime_pybind11_state as _states
-from sentencepiece import SentencePieceProcessor
 
+from memory_os.embedding.tokenizer import Tokenizer
 from memory_os.embedding.weights import Weights
 from memory_os.errors import EmbeddingError
 
@@ -20,7 +21,7 @@ _RESERVED_POSITIONS = 4
 # Texts are encoded in batches of like length (padding is computed and thrown away), small ones: a batch of 1,000 tokens
 # is as fast as a larger one on two cores, takes a tenth of the memory, and a waiting question waits less.
 _BATCH_TOKENS = 1000
-# onnxruntime's errors have no base of their own; sentencepiece raises RuntimeError.
+# onnxruntime's errors have no base of their own.
 _FAULTS: tuple[type[Exception], ...] = (
     RuntimeError,
     OSError,
@@ -32,26 +33,28 @@ F32 = NDArray[np.float32]
 
 
 class OnnxEncoder:
-    """Thread-safe: calls run side by side on the session's threads. Raises EmbeddingError."""
+    """Thread-safe: calls run side by side. Raises EmbeddingError.
+
+    A question has some 15 tokens: a second thread makes it a tenth faster and half as dear again, and full text, which runs
+    at the same time, wants that core. Only batches of passages are worth more threads; their session is made when the
+    first one comes.
+    """
 
     dimension = 384
 
     def __init__(self, weights: Weights, tokenizer: Path, graph: Path, threads: int) -> None:
         self._weights = weights
-        try:
-            self._tokenizer = SentencePieceProcessor(model_file=str(tokenizer))
-            self._session = _session(graph, threads)
-        except _FAULTS as error:
-            raise EmbeddingError(
-                f"The model's files in {graph.parent} can't be used: {_one_line(error)}.",
-                cure=f"Delete {graph.parent}; it is made again.",
-            ) from error
+        self._tokenizer = Tokenizer(tokenizer)
+        self._graph, self._threads = graph, threads
+        self._queries = self._batches = _open(graph, 1)
+        self._widening = threading.Lock()
+        self._wide = threads == 1
         self._positions = weights.f32("emb.pos").reshape(-1, weights.hidden)
         self._kind = weights.f32("emb.type")[: weights.hidden]
 
     def embed_query(self, text: str) -> F32:
         """The vector a question is searched with, shape (384,)."""
-        vector: F32 = self._run(self._tokens([f"query: {text}"]))[0]
+        vector: F32 = self._run(self._queries, self._tokens([f"query: {text}"]))[0]
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> F32:
@@ -62,22 +65,29 @@ class OnnxEncoder:
         return self._batched([f"passage: {text}" for text in texts])
 
     def _batched(self, texts: list[str]) -> F32:
+        session = self._batch_session()
         ids = self._tokens(texts)
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         vectors = np.empty((len(ids), self.dimension), np.float32)
         for chosen in _batches([len(ids[i]) for i in order]):
             rows = [order[i] for i in chosen]
-            vectors[rows] = self._run([ids[i] for i in rows])
+            vectors[rows] = self._run(session, [ids[i] for i in rows])
         return vectors
+
+    def _batch_session(self) -> onnxruntime.InferenceSession:
+        with self._widening:
+            if not self._wide:
+                self._batches, self._wide = _open(self._graph, self._threads), True
+        return self._batches
 
     def _tokens(self, texts: list[str]) -> list[list[int]]:
         longest = self._weights.positions - _RESERVED_POSITIONS
         # A token costs at most some 30 characters; a megabyte is not tokenised to keep its first 508 tokens.
         normalised = [unicodedata.normalize("NFKC", text[: longest * 30]) for text in texts]
-        encoded: list[list[int]] = self._tokenizer.encode(normalised)
+        encoded = map(self._tokenizer.encode, normalised)
         return [[self._weights.bos, *ids[:longest], self._weights.eos] for ids in encoded]
 
-    def _run(self, ids: list[list[int]]) -> F32:
+    def _run(self, session: onnxruntime.InferenceSession, ids: list[list[int]]) -> F32:
         longest = max(map(len, ids))
         hidden = self._weights.hidden
         embeddings = np.zeros((len(ids), longest, hidden), np.float32)
@@ -87,7 +97,7 @@ class OnnxEncoder:
             embeddings[row, : len(tokens)] = words + self._positions[: len(tokens)] + self._kind
             mask[row, ..., : len(tokens)] = 0
         try:
-            (states,) = self._session.run(None, {"embeddings": embeddings, "mask": mask})
+            (states,) = session.run(None, {"embeddings": embeddings, "mask": mask})
         except _FAULTS as error:
             raise EmbeddingError(f"The embedding model failed: {_one_line(error)}.") from error
         means = np.stack([states[row, : len(tokens)].mean(axis=0) for row, tokens in enumerate(ids)])
@@ -106,6 +116,16 @@ def _batches(lengths: Sequence[int]) -> Iterator[range]:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
+
+
+def _open(graph: Path, threads: int) -> onnxruntime.InferenceSession:
+    try:
+        return _session(graph, threads)
+    except _FAULTS as error:
+        raise EmbeddingError(
+            f"The model's files in {graph.parent} can't be used: {_one_line(error)}.",
+            cure=f"Delete {graph.parent}; it is made again.",
+        ) from error
 
 
 def _session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
