@@ -104,7 +104,7 @@ class Engine:
 
     def halt(self) -> None:
         """Let long work end at its next step; `close` follows."""
-        for work in (self.intake, self.housekeeper, self.indexing):
+        for work in (self.intake, self.housekeeper, self.indexing, self.documents):
             work.halted.set()
 
     def close(self) -> None:

@@ -13,6 +13,10 @@ from memory_os.store import Store, open_store
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
+    """Of a home in which files count as at rest at once; what waits is tested in test_scan."""
+    home = tmp_path / "hermes" / "memory-os"
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("documents: {settle_s: 0}\n")
     return load_settings({"VAULT_PATH": str(tmp_path / "vault")}, hermes_home=tmp_path / "hermes")
 
 

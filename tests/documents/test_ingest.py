@@ -10,7 +10,7 @@ import pytest
 from memory_os.config import Settings
 from memory_os.documents import Documents, FileReport, IngestReport
 from memory_os.documents.files import Content, read_file
-from memory_os.documents.ingest import SOURCE_PREFIX
+from memory_os.documents.prepare import SOURCE_PREFIX
 from memory_os.errors import DocumentError
 from memory_os.index import Index
 from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, State
@@ -21,6 +21,13 @@ from memory_os.text import query_terms
 def write(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def write_long_ago(path: Path, content: str | bytes) -> Path:
+    """Outside a clock's step: a scan need not read it again to know it unchanged."""
+    old = time.time() - 100
+    os.utime(write(path, content), (old, old))
     return path
 
 
@@ -123,11 +130,11 @@ def test_an_edited_file_replaces_its_passages_and_keeps_the_rest(documents: Docu
 
 
 def test_another_chunker_cuts_again(documents: Documents, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(settings.vault / "a.md", "text")
+    path = write_long_ago(settings.vault / "a.md", "text")
     documents.ingest(path)
-    monkeypatch.setattr("memory_os.documents.ingest.CHUNKER", "another")
+    monkeypatch.setattr("memory_os.documents.rows.CHUNKER", "another")
     assert only(documents.refresh()).status == "ok"
-    assert only(documents.refresh()).status == "unchanged"
+    assert documents.refresh().files == []
 
 
 def test_each_bad_file_is_skipped_with_its_reason(documents: Documents, settings: Settings, store: Store) -> None:
@@ -266,13 +273,12 @@ def test_orders_in_a_document_are_flagged_and_left_as_they_are(documents: Docume
 
 def test_missing_names_what_is_gone_from_disk(documents: Documents, settings: Settings) -> None:
     for name in ("a.md", "b.md"):
-        write(settings.vault / name, "text")
+        write_long_ago(settings.vault / name, "text")
     documents.ingest(settings.vault)
     assert documents.missing() == []
     (settings.vault / "a.md").unlink()
     assert documents.missing() == ["document:a.md"]
-    assert [one.path for one in documents.refresh().files] == ["b.md"]
-    assert documents.forget("document:a.md") == 1
+    assert [(one.path, one.status) for one in documents.refresh().files] == [("a.md", "removed")]
     assert documents.missing() == []
 
 
@@ -287,7 +293,8 @@ def test_a_deleted_or_renamed_file_leaves_with_the_next_ingest_of_its_folder(
     outside.unlink()
     (settings.vault / "a.md").unlink()
     (settings.vault / "deep" / "b.md").rename(settings.vault / "deep" / "renamed.md")
-    assert documents.ingest(settings.vault / "deep").as_dict()["removed"] == 1
+    (one,) = [one for one in documents.ingest(settings.vault / "deep").files if one.status != "unchanged"]
+    assert (one.path, one.status, one.reason) == ("deep/renamed.md", "renamed", "was deep/b.md")
     assert passages(documents, "a.md")
     report = documents.ingest(settings.vault)
     assert [(one.path, one.status) for one in report.files if one.status != "unchanged"] == [("a.md", "removed")]
@@ -326,7 +333,7 @@ def test_a_round_reads_only_what_has_another_size_or_time(
     assert read == []
     os.utime(settings.vault / "a.md", (old + 9, old + 9))
     os.utime(write(settings.vault / "b.md", "TEXT of b.md"), (old + 9, old + 9))
-    assert [one.status for one in documents.refresh().files] == ["unchanged", "ok", "skipped"]
+    assert [one.status for one in documents.refresh().files] == ["unchanged", "ok"]
     assert read == ["a.md", "b.md"]
     documents.refresh()
     assert read == ["a.md", "b.md"]
@@ -350,10 +357,12 @@ def test_a_round_counts_what_changed_and_nothing_else(documents: Documents, sett
     documents.ingest(settings.vault)
     assert counted() == 1
     path.unlink()
-    path.mkdir()  # known, there, and not to be read
+    path.mkdir()  # a folder is not the file it was
+    (settings.vault / "c.md").symlink_to("a.pdf")
     for _ in range(3):
         documents.refresh()
     assert counted() == 2
+    assert passages(documents, "b.md") == []
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.yaml", "a.html", "a.csv"])

@@ -12,21 +12,27 @@ from typing import BinaryIO
 from memory_os import constants
 from memory_os.errors import DocumentUnreadable
 
-__all__ = ["Content", "Found", "find_files", "read_file"]
+__all__ = ["Content", "Found", "find_files", "is_gone", "read_file", "status_of"]
 
 # Folders that hold no documents of the user, wherever they stand.
 _PASSED_OVER = frozenset({"_archive", "node_modules", "__pycache__"})
 # A wiki's own bookkeeping, beside its SCHEMA.md.
 _BOOKKEEPING = frozenset({"SCHEMA.md", "index.md", "log.md"})
+# What curation proposes to change is not said yet; and names that programs give to a file they are still writing.
+_NOT_YET = (".proposal.md", "~", ".part", ".partial", ".crdownload", ".download", ".tmp", ".swp", ".lock")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to ingest; or, with `refused` set, one that is not and why; or, `excluded`, one not meant at all."""
+    """A file to ingest; or, with `refused` set, one that is not and why; or, `excluded`, one not meant at all.
+
+    `status` is its own, as the walk saw it; None if it could not be looked at.
+    """
 
     path: Path
     refused: str = ""
     excluded: bool = False
+    status: os.stat_result | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,48 +41,55 @@ class Content:
     mtime_ns: int
 
 
-def find_files(root: Path) -> Iterator[Found]:
+def find_files(root: Path, wiki: Path | None = None) -> Iterator[Found]:
     """A file itself, or everything in a folder, sorted by name; `root` is resolved, links below it are not followed.
 
-    Dot files, `_archive/`, `node_modules/`, `__pycache__/` and a wiki's SCHEMA.md, index.md and log.md are excluded.
+    Dot files, `_archive/`, `node_modules/`, `__pycache__/`, proposals, files still being written by their name, and the
+    SCHEMA.md, index.md and log.md of a wiki (`wiki`, and any folder with a SCHEMA.md) are excluded.
     """
-    if not root.is_dir():
-        yield Found(root, excluded=root.name in _BOOKKEEPING and (root.parent / "SCHEMA.md").exists())
+    status = status_of(root)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        yield Found(root, excluded=_is_bookkeeping(root, wiki) or root.name.endswith(_NOT_YET), status=status)
         return
     # A stack and no recursion: folders may be nested deeper than Python calls.
-    waiting = [Found(root)]
+    waiting = [Found(root, status=status)]
     while waiting:
         found = waiting.pop()
-        if found.refused or found.excluded or not _is_folder(found.path):
+        if found.refused or found.excluded or found.status is None or not stat.S_ISDIR(found.status.st_mode):
             yield found
             continue
         try:
-            waiting += reversed(list(_inside(found.path, root)))
+            waiting += reversed(list(_inside(found.path, root, wiki)))
         except OSError as error:
             yield Found(found.path, refused=_because(error))
 
 
-def _is_folder(path: Path) -> bool:
-    """False too for what can't be looked at: reading it then says why."""
-    try:
-        return stat.S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False
+def _is_bookkeeping(path: Path, wiki: Path | None) -> bool:
+    return path.name in _BOOKKEEPING and (path.parent == wiki or (path.parent / "SCHEMA.md").exists())
 
 
-def _inside(folder: Path, root: Path) -> Iterator[Found]:
+def _inside(folder: Path, root: Path, wiki: Path | None) -> Iterator[Found]:
     """What a folder holds, by name. Raises OSError if it can't be listed."""
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
-    wiki = any(entry.name == "SCHEMA.md" for entry in entries)
+    passed_over = _PASSED_OVER
+    if folder == wiki or any(entry.name == "SCHEMA.md" for entry in entries):
+        passed_over = _PASSED_OVER | _BOOKKEEPING
     for entry in entries:
         path = folder / entry.name
-        if entry.name.startswith(".") or entry.name in _PASSED_OVER or (wiki and entry.name in _BOOKKEEPING):
+        if entry.name.startswith(".") or entry.name in passed_over or entry.name.endswith(_NOT_YET):
             yield Found(path, excluded=True)
         elif entry.is_symlink():
             yield Found(path, refused=_link_reason(path, root))
         else:
-            yield Found(path)
+            yield Found(path, status=_entry_status(entry))
+
+
+def _entry_status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def read_file(path: Path) -> Content:
@@ -87,7 +100,7 @@ def read_file(path: Path) -> Content:
     except FileNotFoundError as error:
         raise DocumentUnreadable("is gone", gone=True) from error
     except OSError as error:
-        raise _unreadable(_because(error), _status(path)) from error
+        raise _unreadable(_because(error), status_of(path)) from error
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -115,13 +128,25 @@ def _bounded(stream: BinaryIO, status: os.stat_result) -> bytes:
     raise _unreadable(f"has {size / 2**20:.0f} MiB; at most {limit // 2**20} are taken", status)
 
 
+def is_gone(path: Path) -> bool:
+    """Surely gone, that is; a folder that can't be searched says nothing."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _unreadable(reason: str, status: os.stat_result | None) -> DocumentUnreadable:
     if status is None:
         return DocumentUnreadable(reason)
     return DocumentUnreadable(reason, size=status.st_size, mtime_ns=status.st_mtime_ns)
 
 
-def _status(path: Path) -> os.stat_result | None:
+def status_of(path: Path) -> os.stat_result | None:
+    """A path's own status, or None if it can't be looked at."""
     try:
         return path.lstat()
     except OSError:

@@ -1,81 +1,45 @@
-"""Ingest: files become passages of layer `vectors`, a file's passages replaced as a whole and only when it changed."""
+"""Ingest: files become passages, a file's passages replaced as a whole and only when it changed.
+
+`scan` says what differs, `settle` does what needs no reading (renames, deletions), `take` reads, cuts and commits a file
+in this process. With a queue, workers `prepare` and the service commits.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
 
 from memory_os.config import Settings
-from memory_os.documents.chunk import CHUNKER, Chunk
-from memory_os.documents.files import Content, Found, find_files, read_file
-from memory_os.documents.formats import Parsed, parse
-from memory_os.documents.instruction import FLAG, instruction_like
-from memory_os.errors import DocumentError
+from memory_os.documents.commit import Commits
+from memory_os.documents.files import is_gone, read_file
+from memory_os.documents.prepare import Prepared, prepare, source_of
+from memory_os.documents.report import FileReport, IngestReport, Progress
+from memory_os.documents.rows import Documented
+from memory_os.documents.scan import (
+    Changes,
+    Known,
+    Refused,
+    Root,
+    Scan,
+    Seen,
+    Stillness,
+    name_of,
+    shown,
+    stands_in,
+)
+from memory_os.errors import DocumentError, DocumentUnreadable
 from memory_os.index import Index
-from memory_os.memory import SHARED_SCOPE, Author, Health, Layer, Passage, State
-from memory_os.store import Row, Store, tombstones
+from memory_os.memory import Health, State
+from memory_os.store import Store
 
-__all__ = ["Documents", "FileReport", "IngestReport", "Progress"]
+__all__ = ["Documents"]
 
-# Called before each file with (files done, files in all, path).
-Progress = Callable[[int, int, str], None]
-
-SOURCE_PREFIX = "document:"
-# File systems stamp times in steps of up to 2 s (FAT, some shares).
-SETTLED_S = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """How one file went; `removed`: it is gone from its folder, and so from memory.
-
-    `chunks`: how many passages it has now. `notes`: what was passed over in it. `known`: it went the same way the last
-    time, and is not counted again.
-    """
-
-    path: str
-    status: Literal["ok", "unchanged", "skipped", "removed"]
-    reason: str = ""
-    chunks: int = 0
-    notes: tuple[str, ...] = ()
-    known: bool = False
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """All files in the order they were taken. `excluded`: dot files, archives and bookkeeping, not looked at."""
-
-    files: list[FileReport] = field(default_factory=list)
-    excluded: int = 0
-
-    def count(self, status: str) -> int:
-        return sum(one.status == status for one in self.files)
-
-    @property
-    def chunks(self) -> int:
-        return sum(one.chunks for one in self.files)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: the figures, and every file that is not simply unchanged."""
-        told = [
-            {
-                "path": one.path,
-                "status": one.status,
-                "reason": one.reason,
-                "chunks": one.chunks,
-                "notes": list(one.notes),
-            }
-            for one in self.files
-            if one.status != "unchanged" or one.notes
-        ]
-        figures = {status: self.count(status) for status in ("ok", "unchanged", "skipped", "removed")}
-        return {**figures, "excluded": self.excluded, "chunks": self.chunks, "files": told}
+WIKI = "wiki"
+# A file that changes under our eyes is read again so often before it is left to the next look.
+_READS = 3
 
 
 class Documents:
@@ -85,10 +49,75 @@ class Documents:
         self.store = store
         self.index = index
         self.vault = settings.vault
-        # Why a file could not be read when it was last tried, by path.
-        self._unread: dict[str, str] = {}
+        self.settings = settings.values.documents
+        self.rows = Documented(store)
+        self._commits = Commits(store, index, self.rows, settings.vault)
+        self.commit = self._commits.commit
+        self.forget = self._commits.forget
+        self.forget_passage = self._commits.forget_passage
+        # Set to let a long ingest end at its next file.
+        self.halted = threading.Event()
+        self._stillness = Stillness(self.settings.settle_s)
+        self._scanning = threading.Lock()
+        self._refused: dict[str, str] = {}
+        self._last = Changes()
 
-    # -- ingesting ---------------------------------------------------------------------------------------------------
+    # -- what differs ------------------------------------------------------------------------------------------------
+
+    def roots(self) -> list[Root]:
+        """What is followed: the vault's wiki, and what `ingest` was given."""
+        if not self.settings.follow:
+            return []
+        vault = self._vault()
+        stored = self.rows.roots(vault)
+        wiki = vault / WIKI
+        return stored if any(root.path == wiki for root in stored) else [Root(wiki), *stored]
+
+    def scan(self, roots: Sequence[Root] | None = None, *, now: float | None = None, thorough: bool = False) -> Changes:
+        """What differs between the files and memory, by size and time. Writes nothing.
+
+        Without `roots` everything that is followed or known is looked at; what is known and not followed is read again when
+        it changes, and never leaves by itself. `thorough`: nothing waits to come to rest, and
+        what looks untouched is listed as changed, to be read.
+        """
+        vault = self._vault()
+        known = self.rows.known()
+        everything = roots is None
+        if roots is None:
+            roots = self.roots()
+        else:
+            known = _below(known, vault, roots)
+        with self._scanning:
+            scan = Scan(vault, known, self._stillness, thorough=thorough)
+            found = scan.run(roots, time.time() if now is None else now, loose=everything)
+            if not found.waiting:
+                self._stillness.forget_gone()
+        if everything:
+            self._last = found
+        return found
+
+    def settle(self, changes: Changes) -> IngestReport:
+        """Do what needs no reading: renames and deletions; count what is refused, once. What is left is `to_prepare`."""
+        report = IngestReport(excluded=changes.excluded)
+        report.files += [one for renamed in changes.renamed if (one := self._commits.rename(renamed))]
+        report.files += self._removed(changes.deleted)
+        report.files += self._refuse(changes.refused)
+        for root in self.roots():
+            self._note_device(root)
+        return report
+
+    def refresh(self, progress: Progress | None = None) -> IngestReport:
+        """Bring memory in step with what is followed and known; the way without a queue.
+
+        A file is read only when its size or time differs from what it was, so that a round over many costs little.
+        """
+        changes = self.scan()
+        report = self.settle(changes)
+        self._take_all(changes.to_prepare, report, progress)
+        report.files += [FileReport(one.name, "stale", "is still being written") for one in changes.waiting]
+        return report
+
+    # -- taking in ---------------------------------------------------------------------------------------------------
 
     def ingest(self, path: Path, progress: Progress | None = None) -> IngestReport:
         """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
@@ -102,211 +131,119 @@ class Documents:
             gone = self._gone_below(path)
             if not gone:
                 raise
+            self.rows.unfollow(self._vault(), path.resolve())
             return IngestReport(self._removed(gone))
-        found = list(find_files(root))
-        report = self._take(found, progress)
-        if root.is_dir():
-            report.files += self._leave(root)
+        changes = self.scan([Root(root)], thorough=True)
+        report = self.settle(changes)
+        self._take_all(changes.to_prepare, report, progress)
+        self._follow(root)
         return report
 
-    def refresh(self, progress: Progress | None = None) -> IngestReport:
-        """Take in again what is known and still there: edited files, and those an older chunker cut.
+    def take(self, seen: Seen) -> FileReport:
+        """Read, cut and commit one file here and now."""
+        return self._take(seen.name)
 
-        A file is read only when its size or time differs from what it was, so that a round over many costs little.
-        """
-        known = [self._absolute(row["path"]) for row in self.store.rows("SELECT path FROM documents ORDER BY path")]
-        return self._take([Found(path) for path in known if not _is_gone(path)], progress, by_stat=True)
-
-    def _take(self, found: list[Found], progress: Progress | None, *, by_stat: bool = False) -> IngestReport:
-        wanted = [one for one in found if not one.excluded]
-        report = IngestReport(excluded=len(found) - len(wanted))
-        for done, one in enumerate(wanted):
+    def _take_all(self, wanted: Sequence[Seen], report: IngestReport, progress: Progress | None) -> None:
+        for done, seen in enumerate(wanted):
+            if self.halted.is_set():
+                return
             if progress is not None:
-                progress(done, len(wanted), _shown(one.path))
-            report.files.append(self._one(one, by_stat))
+                progress(done, len(wanted), shown(self.vault / seen.name))
+            report.files.append(self._take(seen.name))
         if progress is not None:
             progress(len(wanted), len(wanted), "")
-        self._tally(report)
+
+    def _take(self, name: str) -> FileReport:
+        report = FileReport(name, "stale")
+        for _ in range(_READS):
+            try:
+                report = self.commit(self._prepared(name))
+            except DocumentUnreadable as error:  # gone meanwhile
+                return FileReport(name, "skipped", error.message)
+            if report.status != "stale":
+                break
         return report
 
-    def _leave(self, root: Path) -> list[FileReport]:
-        """Forget the documents below a folder whose files are gone: deleted, moved or renamed."""
-        names = [source.removeprefix(SOURCE_PREFIX) for source in self.missing()]
-        return self._removed([name for name in names if self._absolute(name).is_relative_to(root)])
+    def _prepared(self, name: str) -> Prepared:
+        """Raises DocumentUnreadable if the file is gone."""
+        try:
+            content = read_file(self.vault / name)
+        except DocumentUnreadable as error:
+            if error.gone:
+                raise
+            return Prepared.unread(name, error)
+        digest = hashlib.sha256(content.data).hexdigest()
+        if self.rows.has(self.rows.row(name), digest):  # no need to cut it again
+            return Prepared(name, digest, len(content.data), content.mtime_ns)
+        return prepare(name, content.data, content.mtime_ns, time.time())
 
-    def _removed(self, names: list[str]) -> list[FileReport]:
+    # -- leaving, moving ---------------------------------------------------------------------------------------------
+
+    def _removed(self, names: Iterable[str]) -> list[FileReport]:
         for name in names:
-            self.forget(SOURCE_PREFIX + name)
+            self.forget(source_of(name))
         return [FileReport(name, "removed", "is gone") for name in names]
 
-    def _one(self, found: Found, by_stat: bool) -> FileReport:
-        shown = _shown(found.path)
-        try:
-            name = self._name(found.path)
-            if found.refused:
-                raise DocumentError(found.refused)
-            row = self.store.row("SELECT * FROM documents WHERE path = ?", (name,))
-            if by_stat and row is not None and _untouched(row, found.path) and self._complete(row):
-                return _as_before(row)
-            content = read_file(found.path)
-        except DocumentError as error:
-            # Not read: what an earlier ingest took from it stays.
-            known = self._unread.get(shown) == error.message
-            self._unread[shown] = error.message
-            return FileReport(shown, "skipped", error.message, known=known)
-        self._unread.pop(shown, None)
-        digest = hashlib.sha256(content.data).hexdigest()
-        if row is not None and row["sha256"] == digest and self._complete(row):
-            self._seen(name, content)
-            return _as_before(row)
-        return self._replace(name, content, digest)
-
-    def _complete(self, row: Row) -> bool:
-        """Whether the passages are there, all of them and as this chunker cuts."""
-        source = SOURCE_PREFIX + row["path"]
-        there = self.store.value("SELECT count(*) FROM passages WHERE source = ?", (source,))
-        return bool(row["chunker"] == CHUNKER and row["chunks"] == there)
-
-    def _seen(self, name: str, content: Content) -> None:
-        """The same bytes under another time: the next round needs not read them."""
-        with self.store.write() as db:
-            db.execute(
-                "UPDATE documents SET size = ?, mtime_ns = ?, ingested_at = ? WHERE path = ?",
-                (len(content.data), content.mtime_ns, time.time(), name),
-            )
-
-    def _replace(self, name: str, content: Content, digest: str) -> FileReport:
-        """Parse and write: passages and row in one transaction. A file that is no longer text loses its passages."""
-        now = time.time()
-        notes: tuple[str, ...] = ()
-        passages: list[Passage] = []
-        secrets, title, reason = 0, "", ""
-        try:
-            parsed = parse(name, content.data, now)
-            title, secrets = parsed.title, parsed.secrets
-            passages, kept_out = self._without_forgotten(self._passages(name, parsed, content, now))
-            notes = (*parsed.notes, *([f"{kept_out} passages stay forgotten"] if kept_out else []))
-            if not passages:
-                reason = "all of it was forgotten"
-        except DocumentError as error:
-            reason = error.message
-        status: Literal["ok", "skipped"] = "skipped" if reason else "ok"
-        with self.store.write() as db:
-            self.index.replace(SOURCE_PREFIX + name, passages)
-            values = (digest, CHUNKER, len(content.data), content.mtime_ns, title, status, reason, len(passages), now)
-            _write_row(db, name, values)
-            if secrets:
-                self.store.count("secrets_redacted", secrets, reason="document")
-        return FileReport(name, status, reason, len(passages), notes)
-
-    def _passages(self, name: str, parsed: Parsed, content: Content, now: float) -> list[Passage]:
-        source = SOURCE_PREFIX + name
-        # A passage keeps its day while its words stay, so that an edit elsewhere in the file re-embeds nothing.
-        known = {} if parsed.front.created_at else {one.text: one.created_at for one in self.index.of_source(source)}
-        modified = content.mtime_ns / 1e9
-        day = parsed.front.created_at or (modified if 0 < modified <= now else now)
-        suspect = instruction_like(parsed.title)
-        return [
-            Passage(
-                layer=Layer.VECTORS,
-                source=source,
-                text=one.text,
-                scope=SHARED_SCOPE,
-                author=Author.DOCUMENT,
-                kind="document",
-                ordinal=ordinal,
-                context=_context(name, parsed, one),
-                title=parsed.title,
-                created_at=known.get(one.text, day),
-                importance=parsed.front.importance,
-                flagged=FLAG if suspect or instruction_like(one.text) else "",
-            )
-            for ordinal, one in enumerate(parsed.chunks)
-        ]
-
-    def _without_forgotten(self, passages: list[Passage]) -> tuple[list[Passage], int]:
-        """What the user had forgotten stays so, even when a folder that still holds it is ingested again."""
-        forgotten = {row["hash"] for row in self.store.rows("SELECT hash FROM tombstones")}
-        kept = [one for one in passages if tombstones.key(SHARED_SCOPE, one.content_hash) not in forgotten]
-        return kept, len(passages) - len(kept)
-
-    def _tally(self, report: IngestReport) -> None:
-        reasons = Counter(one.reason for one in report.files if one.status == "skipped" and not one.known)
-        for reason, count in reasons.items():
-            self.store.count("documents_skipped", count, reason=reason)
-        noted = [f"{one.path}: {'; '.join(one.notes)}" for one in report.files if one.notes]
-        if noted:
-            self.store.count("documents_with_notes", len(noted), reason=noted[-1])
-
-    # -- removing ----------------------------------------------------------------------------------------------------
-
-    def _below(self, path: Path) -> list[str]:
-        """The names of what is known at a path or below it."""
-        name = self._name(path)
-        return [
-            row["path"]
-            for row in self.store.rows("SELECT path FROM documents ORDER BY path")
-            if row["path"] == name or self._absolute(row["path"]).is_relative_to(self._absolute(name))
-        ]
+    def _refuse(self, refused: Sequence[Refused]) -> list[FileReport]:
+        for one in refused:
+            if self._refused.get(one.name) != one.reason:
+                self._refused[one.name] = one.reason
+                self.store.count("documents_skipped", reason=f"{one.name}: {one.reason}")
+        return [FileReport(one.name, "skipped", one.reason) for one in refused]
 
     def _gone_below(self, path: Path) -> list[str]:
         """The names of what was taken from a path at which there surely is nothing now."""
         try:
             meant = path.resolve()
-            return self._below(meant) if path.is_absolute() and _is_gone(meant) else []
+            if not path.is_absolute() or not is_gone(meant):
+                return []
         except (OSError, RuntimeError, ValueError):
             return []
-
-    def forget(self, source: str) -> int:
-        """Remove one document by its source (`document:<path>`): passages, vectors to come, and row. Returns passages."""
-        with self.store.write() as db:
-            removed = self.index.remove(source)
-            db.execute("DELETE FROM documents WHERE path = ?", (source.removeprefix(SOURCE_PREFIX),))
-        return removed
-
-    def forget_passage(self, passage: Passage, now: float) -> int:
-        """Take out one passage and its repeats in the same file, so that no later ingest takes them in again.
-
-        A file of which nothing is left is no longer known. Returns how many passages went.
-        """
-        with self.store.write() as db:
-            rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
-            tombstones.bury(db, SHARED_SCOPE, [passage.content_hash], now)
-            removed = self.index.replace(passage.source, rest).removed
-            path = passage.source.removeprefix(SOURCE_PREFIX)
-            db.execute("UPDATE documents SET chunks = ? WHERE path = ?", (len(rest), path))
-            db.execute("DELETE FROM documents WHERE path = ? AND chunks = 0", (path,))
-        return removed
+        return sorted(_below(self.rows.known(), self._vault(), [Root(meant)]))
 
     def missing(self) -> list[str]:
         """Sources of ingested files that are no longer where they were. (A drive not mounted looks the same.)"""
-        rows = self.store.rows("SELECT path FROM documents ORDER BY path")
-        return [SOURCE_PREFIX + row["path"] for row in rows if _is_gone(self._absolute(row["path"]))]
+        return [source_of(name) for name in self.rows.names() if is_gone(self.vault / name)]
+
+    # -- following ---------------------------------------------------------------------------------------------------
+
+    def _follow(self, path: Path) -> None:
+        if self.settings.follow:
+            self._note_device(Root(path))
+
+    def _note_device(self, root: Root) -> None:
+        try:
+            device = root.path.stat().st_dev
+            name = name_of(root.path, self._vault())
+        except (OSError, DocumentError):
+            return
+        if device != root.device:
+            self.rows.follow(name, device, time.time())
+
+    def _vault(self) -> Path:
+        return self.vault.resolve()
 
     def health(self) -> Health:
+        """How many files in which state; what waits, is refused or away as the last scan saw it."""
         rows = self.store.rows("SELECT status, count(*) AS files, sum(chunks) AS chunks FROM documents GROUP BY status")
         figures: dict[str, float | int | str] = {row["status"]: row["files"] for row in rows}
         passages = sum(row["chunks"] for row in rows)
         figures["passages"] = passages
+        last = self._last
+        seen = {"waiting": len(last.waiting), "refused": len(last.refused), "away": len(last.away)}
+        figures.update({name: number for name, number in seen.items() if number})
+        if last.away:
+            detail = f"{last.away[0]} is not there; what was taken from it stays"
+            return Health(State.DEGRADED, detail, "Mount it, or `memory-os ingest` its path to let it go.", figures)
         if not passages:
             return Health(State.EMPTY, "no documents", "`memory-os ingest PATH` takes some in.", figures)
         return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages", figures=figures)
 
-    # -- names -------------------------------------------------------------------------------------------------------
 
-    def _name(self, path: Path) -> str:
-        """The path as stored: relative to the vault if it lies there, so that host and container agree."""
-        where = path.parent.resolve() / path.name
-        vault = self.vault.resolve()
-        name = str(where.relative_to(vault) if where.is_relative_to(vault) else where)
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DocumentError("has a name that is not UTF-8") from error
-        return name
-
-    def _absolute(self, name: str) -> Path:
-        return self.vault / name
+def _below(known: Mapping[str, Known], vault: Path, roots: Sequence[Root]) -> dict[str, Known]:
+    """What of it lies at or below one of some roots."""
+    folders = {str(root.path) for root in roots}
+    return {name: one for name, one in known.items() if stands_in(vault / name, folders)}
 
 
 def _resolved(path: Path) -> Path:
@@ -316,51 +253,6 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve(strict=True)
     except FileNotFoundError as error:
-        raise DocumentError(f"There is nothing at {_shown(path)}.") from error
+        raise DocumentError(f"There is nothing at {shown(path)}.") from error
     except (OSError, RuntimeError, ValueError) as error:
-        raise DocumentError(f"{_shown(path)} can't be read: {error}.") from error
-
-
-def _as_before(row: Row) -> FileReport:
-    status: Literal["unchanged", "skipped"] = "unchanged" if row["status"] == "ok" else "skipped"
-    return FileReport(row["path"], status, row["reason"], row["chunks"], known=True)
-
-
-def _untouched(row: Row, path: Path) -> bool:
-    """Whether size and time are those of the last look. A file as young as a clock's step then may have changed since."""
-    try:
-        now = path.lstat()
-    except OSError:
-        return False
-    settled = row["ingested_at"] - row["mtime_ns"] / 1e9 > SETTLED_S
-    return settled and (row["size"], row["mtime_ns"]) == (now.st_size, now.st_mtime_ns)
-
-
-def _is_gone(path: Path) -> bool:
-    """Surely gone, that is; a folder that can't be searched says nothing."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _context(name: str, parsed: Parsed, one: Chunk) -> str:
-    """File name and heading path; the title has a field of its own. Tags help to find what never names them."""
-    headings = one.headings[1:] if one.headings[:1] == (parsed.title,) else one.headings
-    path = " › ".join((Path(name).name, *headings))
-    return f"{path}\n{', '.join(parsed.front.tags)}" if parsed.front.tags else path
-
-
-def _write_row(db: sqlite3.Connection, name: str, values: tuple[object, ...]) -> None:
-    db.execute(
-        "INSERT OR REPLACE INTO documents(path, sha256, chunker, size, mtime_ns, title, status, reason, chunks,"
-        " ingested_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (name, *values),
-    )
-
-
-def _shown(path: Path) -> str:
-    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
+        raise DocumentError(f"{shown(path)} can't be read: {error}.") from error

@@ -57,6 +57,11 @@ class Prepared:
     secrets: int = 0
     chunker: str = CHUNKER
 
+    @classmethod
+    def unread(cls, name: str, error: DocumentUnreadable) -> Prepared:
+        """Of a file that can't be read."""
+        return cls(name, "", error.size, error.mtime_ns, reason=error.message, unreadable=True)
+
     @property
     def source(self) -> str:
         return source_of(self.name)
@@ -143,7 +148,7 @@ def prepare_file(vault: Path, name: str, now: float) -> Prepared:
     except DocumentUnreadable as error:
         if error.gone:
             raise
-        return Prepared(name, "", error.size, error.mtime_ns, reason=error.message, unreadable=True)
+        return Prepared.unread(name, error)
     return prepare(name, content.data, content.mtime_ns, now)
 
 

@@ -28,3 +28,21 @@ def m001_documents(db: Database) -> None:
         ) WITHOUT ROWID
         """
     )
+
+
+@documents()
+def m002_followed(db: Database) -> None:
+    """Folders that are followed: what is new in them is taken in, what is gone from them leaves.
+
+    `device` is the file system a folder stood on when it was last looked at: an empty folder on another one is the place
+    where a drive is not mounted.
+    """
+    db.conn.execute(
+        """
+        CREATE TABLE followed(
+            path TEXT PRIMARY KEY,  -- as in documents
+            added_at REAL NOT NULL,
+            device INTEGER NOT NULL DEFAULT 0
+        ) WITHOUT ROWID
+        """
+    )

@@ -21,7 +21,14 @@ from memory_os_workers.cli.invocation import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-_OUTCOMES = {"ok": "taken in", "unchanged": "unchanged", "skipped": "skipped", "removed": "removed"}
+_OUTCOMES = {
+    "ok": "taken in",
+    "unchanged": "unchanged",
+    "renamed": "renamed",
+    "skipped": "skipped",
+    "removed": "removed",
+    "stale": "still being written",
+}
 
 
 @click.command()
