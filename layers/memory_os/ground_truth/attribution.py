@@ -1,0 +1,185 @@
+"""Which injected lines an answer used, ignored, or was shown to be wrong about. Pure policy over texts.
+
+What counts is what a line *adds* to the question: its values (a port, a version, a path, a date) and its words that the
+question did not have. An answer that has them used the line; a tool call that has them followed it; a tool result of the
+turn that has the line's subject with another value of the same shape, which the answer then gives, contradicts it.
+Measured on tests/fixtures/attribution.json (figures in docs/layers/7-ground-truth.md).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memory_os.ground_truth.detection import Given
+from memory_os.ground_truth.units import missing, share, units
+
+# Share of the words a line adds that an answer or a tool call must have.
+_ADDED_SHARE = 0.5
+_ADDED_LEAST = 2
+# Of a sentence's likeness to the line, where words decide nothing.
+_LIKE = 0.6
+# Of the line's subject in the tool's output, for the two to speak of the same thing.
+_SUBJECT_SHARE = 0.4
+_SUBJECT_LEAST = 2
+_SENTENCES_MAX = 40
+
+_VALUE = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z0-9_./:@#-]*\d[A-Za-z0-9_./:@%#-]*"  # with a digit in it
+    r"|(?<![A-Za-z0-9])(?:[a-z0-9-]+://)?[A-Za-z0-9_-]{2,}(?:[./_][A-Za-z0-9_-]{2,})+"  # a host, a path, a file
+)
+_PORT = re.compile(r":(\d{2,5})$")
+_SENTENCE = re.compile(r"(?<=[.!?。！？؟])\s*|\n+")
+_ARABIC_DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹", "01234567890123456789")
+
+
+class Outcome(StrEnum):
+    USED = "used"
+    IGNORED = "ignored"
+    CONTRADICTED = "contradicted"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tool call of the turn: what it was given, and what came back (empty where nobody looked)."""
+
+    tool: str
+    arguments: str
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What became of a line. `method`: cited, quoted, paraphrased, meant (by embedding), followed, or the tool that spoke
+    against it; `evidence` is the part of its output that did."""
+
+    given: Given
+    outcome: Outcome
+    method: str = ""
+    evidence: str = ""
+
+
+# (line, sentences of the answer) -> the best cosine, or None without a model.
+Likeness = Callable[[Given, Sequence[str]], float | None]
+
+
+def attribute(
+    question: str, answer: str, given: Sequence[Given], actions: Sequence[Action] = (), *, likeness: Likeness = lambda *_: None
+) -> list[Use]:
+    """What an answer did with each line, in the order of the lines."""
+    return [_use(question, answer, line, actions, likeness) for line in given]
+
+
+def _use(question: str, answer: str, line: Given, actions: Sequence[Action], likeness: Likeness) -> Use:
+    against = contradiction(line.text, answer, actions)
+    if against is not None:
+        return Use(line, Outcome.CONTRADICTED, against[0], against[1])
+    method = _used(question, answer, line)
+    if method:
+        return Use(line, Outcome.USED, method)
+    if any(_follows(question, action.arguments, line.text) for action in actions):
+        return Use(line, Outcome.USED, "followed")
+    cosine = likeness(line, sentences(answer)) if _may_mean(question, line.text, actions) else None
+    if cosine is not None and cosine >= _LIKE:
+        return Use(line, Outcome.USED, "meant")
+    return Use(line, Outcome.IGNORED)
+
+
+def _used(question: str, answer: str, line: Given) -> str:
+    if line.handle and line.handle in answer:
+        return "cited"
+    said = set(values(answer))
+    added = [value for value in values(line.text) if value not in set(values(question))]
+    if added and any(_named(value, said) for value in added):
+        return "quoted"
+    return "paraphrased" if _adds(question, answer, line.text) else ""
+
+
+def _adds(question: str, text: str, line: str) -> bool:
+    """Whether a text has most of the words that the line adds to the question."""
+    added = missing(units(line), units(question))
+    found = len(added) - len(missing(added, units(text)))
+    return found >= min(_ADDED_LEAST, len(added)) and share(added, units(text)) >= _ADDED_SHARE if added else False
+
+
+def _follows(question: str, arguments: str, line: str) -> bool:
+    known = set(values(question))
+    added = [value for value in values(line) if value not in known]
+    given = set(values(arguments))
+    return any(_named(value, given) for value in added) or _adds(question, arguments, line)
+
+
+def _may_mean(question: str, line: str, actions: Sequence[Action]) -> bool:
+    """By meaning only where the line has no value that the answer would have had to give, and no tool spoke of the same."""
+    known = set(values(question))
+    spoken = any(_speaks_of(line, piece) for action in actions for piece in _pieces(action.result))
+    return not spoken and not [value for value in values(line) if value not in known]
+
+
+def contradiction(line: str, answer: str, actions: Sequence[Action]) -> tuple[str, str] | None:
+    """(tool, piece of its output) that says otherwise than the line, and whose value the answer took over.
+
+    Terminal output is the state of the system, so it holds. Only values are compared: a port with a port, a version with
+    a version, a path with a path.
+    """
+    own = values(line)
+    said = set(values(answer))
+    if not own or not said:
+        return None
+    for action in actions:
+        for piece in _pieces(action.result):
+            if _speaks_of(line, f"{piece} {action.arguments}") and _differs(own, values(piece), said):
+                return action.tool, piece[:300]
+    return None
+
+
+def _differs(own: Sequence[str], found: Sequence[str], said: set[str]) -> bool:
+    if any(_named(value, set(found)) for value in own):
+        return False
+    others = [value for value in found if value not in own and _named(value, said)]
+    return any(_alike(value, mine) for value in others for mine in own)
+
+
+def _speaks_of(line: str, text: str) -> bool:
+    subject = [unit for unit in units(line) if not any(char.isdigit() for char in unit)]
+    found = len(subject) - len(missing(subject, units(text)))
+    return found >= min(_SUBJECT_LEAST, len(subject)) and found >= _SUBJECT_SHARE * len(subject) if subject else False
+
+
+def values(text: str) -> list[str]:
+    """What can be wrong in one digit: numbers, versions, times, addresses, paths and names with a number in them."""
+    normal = unicodedata.normalize("NFKC", text[:20_000]).translate(_ARABIC_DIGITS).casefold()
+    found = [match.group().strip(".,:;-#").rstrip("/") for match in _VALUE.finditer(normal)]
+    ports = [port[1] for value in found if "." in value and (port := _PORT.search(value))]
+    every = [value for value in dict.fromkeys([*found, *ports]) if value]
+    # `TIDE_TABLE=2026b`: where something has a number, the names around it are what it is said of.
+    return [value for value in every if any(char.isdigit() for char in value)] or every
+
+
+def sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE.split(text) if part and part.strip()][:_SENTENCES_MAX]
+
+
+def _pieces(result: str) -> list[str]:
+    return [line for line in result.splitlines() if line.strip()][:400]
+
+
+def _named(value: str, among: set[str]) -> bool:
+    """Whether a value is given: as it is, or as a part of a longer one (`falke:5050`, `TIDE_TABLE=2026b`)."""
+    return value in among or any(re.search(rf"(?<![a-z0-9]){re.escape(value)}(?![a-z0-9])", one) for one in among)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Of one kind: both paths, both hosts, or of one shape."""
+    if "/" in one or "/" in other:
+        return "/" in one and "/" in other
+    named = re.compile(r"[a-z]\w*\.[a-z]")
+    return _shape(one) == _shape(other) or bool(named.search(one) and named.search(other))
+
+
+def _shape(value: str) -> str:
+    """`8443` is like `9443`, `13.2` like `14.1`, `02:15` like `04:15`; length does not count."""
+    return re.sub(r"[a-z_\u00c0-\uffff-]+", "a", re.sub(r"\d+", "0", value))

@@ -1,0 +1,130 @@
+"""Whether a look-up asks for what the turn was given. Pure policy; the watch brings the lines and, if there is time, the
+likeness by embedding.
+
+A line answers a look-up when it holds what the call asks for and leaves open nothing the user asked: what is missing
+from the line in both is the very thing that is being looked for. Measured on tests/fixtures/tool_calls*.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memory_os.ground_truth.calls import Call
+from memory_os.ground_truth.units import missing, share, units
+from memory_os.ground_truth.wording import asks_for_now, asks_to_search
+
+# Share of the call's units that the line has. Below it the line is about something else, unless its meaning is as near.
+_ASKED_SHARE = 0.5
+_LIKE = 0.5
+# Asked for by the user: enough of a likeness to say what was checked.
+_CHECKED_SHARE = 0.5
+# Of a result: the line's own words stand in it.
+_RETURNED_SHARE = 0.8
+
+# (line index) -> cosine of the call's question with that line, or None when there was no time for it.
+Likeness = Callable[[int], float | None]
+
+
+class Kind(StrEnum):
+    NEW = "new"
+    REDISCOVERY = "rediscovery"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A line that stands in the prompt. `at` is when it was said or its document was read (epoch seconds); `cosine` is
+    the likeness of the user's message to it, as recall measured it."""
+
+    handle: str
+    text: str
+    at: float = 0.0
+    layer: str = ""
+    passage_id: str = ""
+    cosine: float = 0.0
+    title: str = ""
+    visible_only: bool = False  # from an earlier turn, still in the window
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    kind: Kind
+    handle: str = ""
+    reason: str = ""
+    share: float = 0.0
+
+
+def judge(
+    call: Call, user_message: str, given: Sequence[Given], *, likeness: Likeness = lambda _: None, changed_at: float = 0.0
+) -> Verdict:
+    """The verdict before a call runs. `changed_at`: the newest change of the files it reads, 0 if it reads none."""
+    if call.kind == "state":
+        return Verdict(Kind.CHECK, reason="asks for the state of the system")
+    asked = units(call.question)
+    if not asked or not given:
+        return Verdict(Kind.NEW)
+    excuse = _excuse(call, user_message)
+    best = _best(asked, units(user_message), given, likeness, excused=bool(excuse))
+    if best is None:
+        return Verdict(Kind.NEW)
+    line, held = best
+    if excuse:
+        return Verdict(Kind.CHECK, line.handle, excuse, held)
+    if changed_at > line.at > 0 and call.paths:
+        return Verdict(Kind.CHECK, line.handle, "the file is newer than the memory", held)
+    return Verdict(Kind.REDISCOVERY, line.handle, "stands in the prompt", held)
+
+
+def settle(verdict: Verdict, result: str, given: Sequence[Given]) -> Verdict:
+    """The verdict with the result known: what brought back a given line, and hardly anything else, was a rediscovery."""
+    if verdict.kind is not Kind.NEW or not result.strip():
+        return verdict
+    found = units(result[:4000])
+    for line in given:
+        own = units(line.text)
+        if len(own) >= 3 and share(own, found) >= _RETURNED_SHARE and len(found) <= 3 * len(own):
+            return Verdict(Kind.REDISCOVERY, line.handle, "found what stands in the prompt", share(own, found))
+    return verdict
+
+
+def _excuse(call: Call, user_message: str) -> str:
+    if asks_to_search(user_message):
+        return "the user asked for it"
+    newer = call.after or asks_for_now(user_message) or asks_for_now(call.question)
+    return "asks for what is newer than the memory" if newer else ""
+
+
+def _best(
+    asked: Sequence[str], wanted: Sequence[str], given: Sequence[Given], likeness: Likeness, *, excused: bool
+) -> tuple[Given, float] | None:
+    """The line that answers the call, with the share of the call's units it has. An excused one need only be near."""
+    found: list[tuple[float, int]] = []
+    for at, line in enumerate(given):
+        held = units(f"{line.title} {line.text}")
+        part = share(asked, held)
+        near = part >= _CHECKED_SHARE if excused else _answers(asked, wanted, held, part)
+        if near or (not excused and _alike(asked, wanted, held, likeness, at)):
+            found.append((part, at))
+    if not found:
+        return None
+    part, at = max(found, key=lambda one: (one[0], -one[1]))
+    return given[at], part
+
+
+def _answers(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str], part: float) -> bool:
+    return part >= _ASKED_SHARE and not missing(wanted, held) and not _lacks_what_both_ask(asked, wanted, held)
+
+
+def _alike(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str], likeness: Likeness, at: int) -> bool:
+    """Other words for the same, or another language: by meaning, unless the line lacks what both ask for."""
+    if _lacks_what_both_ask(asked, wanted, held):
+        return False
+    cosine = likeness(at)
+    return cosine is not None and cosine >= _LIKE
+
+
+def _lacks_what_both_ask(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str]) -> bool:
+    lacking = missing(asked, held)
+    return len(missing(lacking, missing(wanted, held))) < len(lacking)
