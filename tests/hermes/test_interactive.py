@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.hermes_home import Terminal, lines_of
-from support.model_server import Say
+from support.model_server import CONTEXT_LENGTH, CallTool, Say
 
 from hermes.conftest import Installed, Make
 
@@ -18,6 +18,17 @@ def say(terminal: Terminal, installed: Installed, text: str) -> None:
     terminal.type(text)
     terminal.wait_for(mark)
     terminal.wait_until_quiet(1.0)
+
+
+def fill_the_window(terminal: Terminal, installed: Installed) -> None:
+    """One turn whose tool call is said to have filled most of the window: the host compacts by itself, in mid-turn."""
+    text = "Which facts are noted about the moorings?"
+    listing = CallTool([("fact_store", {"action": "list"})], prompt_tokens=int(CONTEXT_LENGTH * 0.9))
+    installed.model.script(text, listing, Say("[the facts are listed]"))
+    installed.model.script("You are a summarization agent", Say("The harbour pilot and mooring lines were discussed."))
+    terminal.type(text)
+    terminal.wait_for("[the facts are listed]")
+    terminal.wait_until_quiet(2.0)
 
 
 def test_a_new_session_of_the_same_process_recalls_the_last_one(home: Installed) -> None:
@@ -49,8 +60,7 @@ def test_a_line_comes_again_once_compaction_has_taken_it_away(new_home: Make) ->
         assert "Kittiwake Seven" in installed.see(lambda: say(terminal, installed, first), first).injected
         for number in range(5):
             say(terminal, installed, f"Question {number} about how mooring lines are spliced and stored")
-        terminal.type("/compress")
-        terminal.wait_until_quiet(5.0)
+        fill_the_window(terminal, installed)
         assert installed.hermes.state("SELECT count(*) FROM messages WHERE compacted = 1")[0][0] > 0
         again = "Once more, what call sign does the harbour pilot use?"
         request = installed.see(lambda: say(terminal, installed, again), again)
