@@ -28,10 +28,11 @@ from memory_os.facts.schema import facts as facts_migrations
 from memory_os.forget import Forget
 from memory_os.ground_truth import BlockState, block_state
 from memory_os.ground_truth_watch import Watch
-from memory_os.housekeeping import Housekeeping
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
+from memory_os.maintenance import Maintenance
+from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Author, Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
@@ -43,6 +44,7 @@ from memory_os.sessions.schema import sessions as sessions_migrations
 from memory_os.store import Store, damage, is_damage, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
+from memory_os.vectors.connection import is_loopback
 from memory_os.workspace import Workspace
 
 _T = TypeVar("_T")
@@ -75,7 +77,7 @@ class Engine:
         self.watch = Watch(store)
         self.dead_letters = DeadLetters(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
-        self.housekeeper = Housekeeping(self)
+        self.maintenance = Maintenance(self)
         # A write that holds the database up must not hold a recall up: it waits for this thread, and not for long.
         self._taking = ThreadPoolExecutor(1, "intake")
         self.ready = False
@@ -86,7 +88,11 @@ class Engine:
     def open(cls, settings: Settings) -> Engine:
         """Open memory.db and the layers. Raises StoreError and its leaves."""
         store = open_store(
-            settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters]
+            settings.database,
+            [
+                sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters,
+                maintenance_migrations,
+            ],
         )
         try:
             return cls(settings, store)
@@ -97,14 +103,14 @@ class Engine:
     def load_models(self) -> None:
         """Load the embedder and open the collection (about 1 s). Raises EmbeddingError; recall then stays full text."""
         embedder = load_embedder(self.settings)
-        self.indexing.open(self.settings.vectors_dir, embedder)
+        self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recaller.arms.embed = embedder.embed_query
         self.recaller.arms.dense = self.indexing.dense
         self.ready = True
 
     def halt(self) -> None:
         """Let long work end at its next step; `close` follows."""
-        for work in (self.intake, self.housekeeper, self.indexing, self.documents):
+        for work in (self.intake, self.maintenance, self.indexing, self.documents):
             work.halted.set()
 
     def close(self) -> None:
@@ -135,13 +141,13 @@ class Engine:
         """Take what hooks have written. Returns how many records."""
         return self.intake.drain()
 
-    def index_pending(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
-        """Embed and index one small batch; hashes in `elsewhere` are embedded by a worker. Returns how many passages."""
-        return self.indexing.work(limit, elsewhere)
+    def index_pending(self, limit: int, backlog: int = 0) -> int:
+        """Embed and index one small batch; passages up to the pk `backlog` are embedded elsewhere. Returns how many."""
+        return self.indexing.work(limit, backlog)
 
     def housekeeping(self, now: float) -> dict[str, Any]:
-        """Everything that is due: history, fabric, trust, tiers, ledger, backup."""
-        return self.housekeeper.run(now)
+        """Everything that is due: history, fabric, trust, tiers, backups …"""
+        return {name: outcome.as_dict() for name, outcome in self.maintenance.run_due(now).items()}
 
     def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """An event that needs no answer: a finished tool call, a session's start or end."""
@@ -171,7 +177,7 @@ class Engine:
     def reindex(self, progress: Progress | None = None) -> dict[str, Any]:
         """Cut documents of an older chunker again, then rebuild the collection from memory.db. Raises VectorsError."""
         self.documents.refresh(progress)
-        return {"points": self.indexing.rebuild(self.settings.vectors_dir, progress)}
+        return {"points": self.indexing.rebuild(progress)}
 
     def import_holographic(self, path: str | Path, caller: Mapping[str, Any]) -> dict[str, Any]:
         """Take over the facts of the host's holographic provider."""
@@ -198,8 +204,8 @@ class Engine:
             "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
             "pending_embeddings": _read(self.index.pending_count, None),
             "passages": _read(self.index.count, None),
-            "housekeeping": self.housekeeper.last,
-            "egress": [],
+            "maintenance": _read(self.maintenance.status, dict[str, Any]()),
+            "egress": self._egress(),
             "notes": self._notes(),
         }
 
@@ -274,14 +280,19 @@ class Engine:
                 self.store.count("plugin_faults", count, reason=plain_text(name))
 
     def _notes(self) -> list[str]:
-        """What is configured and has no effect."""
-        servers = self.settings.values.servers
-        unused = {"servers.qdrant_url": servers.qdrant_url, "servers.redis_url": servers.redis_url}
-        return [
-            f"{key} is set and not used: this version runs embedded, server mode comes later"
-            for key, address in unused.items()
-            if address
-        ]
+        """What a user should know and no layer says."""
+        left, servers = _read(lambda: self.indexing.left_behind, ""), self.settings.values.servers
+        notes = []
+        if left:
+            notes.append(f"points of this memory (home {self.store.home_id}) are still on {left}: see docs/layers/5-vectors.md")
+        if servers.qdrant_url.startswith("http:") and not is_loopback(servers.qdrant_url):
+            notes.append(f"vectors and any API key travel unencrypted to {servers.qdrant_url}: give it an https address")
+        return notes
+
+    def _egress(self) -> list[str]:
+        """What leaves this machine, and where it goes."""
+        address = self.settings.values.servers.qdrant_url
+        return [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
 
     def _health_of(self, health: Callable[[], Health]) -> dict[str, Any]:
         """One layer's health; a layer that can't say it is degraded, and the others go on saying theirs."""

@@ -56,10 +56,14 @@ class Intake:
 
     def expire(self, now: float) -> int:
         """Delete rejected records a month old. Returns how many."""
-        old = [path for path in _records(self._folder / "rejected") if path.stat().st_mtime < now - REJECTED_KEPT_S]
+        old = self.expired(now)
         for path in old:
             path.unlink(missing_ok=True)
         return len(old)
+
+    def expired(self, now: float) -> list[Path]:
+        """Rejected records that `expire` would delete."""
+        return [path for path in _records(self._folder / "rejected") if path.stat().st_mtime < now - REJECTED_KEPT_S]
 
     def drain(self, wait_s: float = -1, within_s: float | None = None) -> int:
         """Take the records there are, or those that `within_s` allows. Returns how many.

@@ -267,7 +267,8 @@ def _output_file(settings: Settings) -> IO[bytes]:
     path = settings.logs_dir / "service.out"
     try:
         fresh = not path.exists() or path.stat().st_size > _OUT_MAX_BYTES
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if fresh else os.O_APPEND)
+        # Appended to always: maintenance cuts the file under a running service.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if fresh else 0)
         descriptor = os.open(path, flags, constants.FILE_MODE)
         # Written by us, so that a full disk is told here and not as a service that ended without a word.
         os.write(descriptor, time.strftime(f"{_START_MARK} at %Y-%m-%dT%H:%M:%SZ\n", time.gmtime()).encode())

@@ -180,17 +180,21 @@ class Fabric:
         Our own entries say so in their files (one line changes); other instances' files are theirs, and only our index
         follows. A file that can't be changed now stays where it is, is counted, and is tried again next time.
         """
+        return sum(self._move(card, wanted) for card, wanted in self.tier_moves(now))
+
+    def tier_moves(self, now: float) -> list[tuple[Card, str]]:
+        """The entries that lie in another tier than they belong in at `now`, each with that tier."""
         cards = self.cards()
         open_keys = unfinished(cards)
         uses = self._uses()
-        moved = 0
+        moves = []
         for card in cards:
             used, last = uses.get(source_of(card.key), (0, None))
             value = self.mirror.value_of(card)
             wanted = tier_of(now, card.created_at, last, used, value, unfinished=card.key in open_keys)
-            if wanted != card.tier and self._move(card, wanted):
-                moved += 1
-        return moved
+            if wanted != card.tier:
+                moves.append((card, wanted))
+        return moves
 
     def forget(self, key: str) -> Forgotten:
         """Take an entry out of this instance for good; the file goes too if it is ours. Raises BadRequest, FabricError.

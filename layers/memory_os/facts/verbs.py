@@ -20,7 +20,7 @@ from memory_os.facts.holographic import HolographicFact, read_holographic
 from memory_os.facts.tools import FactTools
 from memory_os.facts.writing import FactWriter
 from memory_os.memory import Author, Scope, content_hash
-from memory_os.store import tombstones
+from memory_os.store import Row, tombstones
 from memory_os.tooling import Arguments, Caller
 
 # A passage's trust is written again when it is off by more than what is shown (two decimals).
@@ -89,6 +89,24 @@ class Facts(FactWriter):
             log_change(db, Change("remove", old.id, turn=turn, detail={"valid_to": old.valid_to}), now)
             return self._retired(db, old.id, now)
 
+    def merge(self, duplicate: Fact, kept: Fact, now: float) -> Fact:
+        """Let a live fact stand for another of its scope that states the same; the other stays as history.
+
+        It counts as a restatement, unless both came from one turn. Undoable on the duplicate. Raises BadRequest if either
+        is no longer live, or they are not two facts of one scope.
+        """
+        if duplicate.id == kept.id or duplicate.scope != kept.scope:
+            raise BadRequest("Only two facts of one person can be merged.")
+        with self.store.write() as db:
+            old, into = self._live(db, duplicate), self._live(db, kept)
+            weight = trust.RESTATEMENT if not old.evidence or old.evidence != into.evidence else 0.0
+            into = self._counted(db, into, weight, 0.0, now)
+            db.execute("UPDATE facts SET superseded_by = ?, valid_to = ? WHERE id = ?", (into.id, now, old.id))
+            self.index.update(old.passage_id, valid_to=now, archived=True)
+            detail = {"valid_to": old.valid_to, "created": False, "weight": weight}
+            log_change(db, Change("supersede", old.id, into.id, detail=detail), now)
+            return into
+
     # -- trust -----------------------------------------------------------------------------------------------------
 
     def feedback(self, fact: Fact, helpful: bool, now: float, *, turn: str = "") -> Fact:
@@ -114,14 +132,18 @@ class Facts(FactWriter):
 
     def refresh_trust(self, now: float) -> int:
         """Write the faded means into the passages that show an older one. Returns how many changed."""
-        rows = self.store.rows(f"{FACT_SELECT} WHERE f.support + f.against > 0 AND {CURRENT}", {"now": now})
-        stale = [row for row in rows if abs(self.posterior(fact_of(row), now).mean - row["shown_trust"]) > TRUST_STEP]
+        stale = self.faded_trust(now)
         with self.store.write() as db:
             for row in stale:
                 fresh = self._row(db, row["id"])
                 if fresh is not None:
                     self._show_trust(db, fresh, now)
         return len(stale)
+
+    def faded_trust(self, now: float) -> list[Row]:
+        """The facts whose passages show an older mean than theirs at `now`."""
+        rows = self.store.rows(f"{FACT_SELECT} WHERE f.support + f.against > 0 AND {CURRENT}", {"now": now})
+        return [row for row in rows if abs(self.posterior(fact_of(row), now).mean - row["shown_trust"]) > TRUST_STEP]
 
     # -- disagreement ----------------------------------------------------------------------------------------------
 

@@ -91,6 +91,10 @@ class Ledger:
             db.execute("DELETE FROM tool_calls WHERE at < ?", (now - LEDGER_DAYS * 86_400,))
             return db.execute("DELETE FROM recalls WHERE at < ?", (now - LEDGER_DAYS * 86_400,)).rowcount
 
+    def expired(self, now: float) -> int:
+        """How many records `rotate` would drop."""
+        return int(self._store.value("SELECT count(*) FROM recalls WHERE at < ?", (now - LEDGER_DAYS * 86_400,)))
+
     def _line(self, line: sqlite3.Row) -> dict[str, Any]:
         row = self._store.row("SELECT * FROM passages WHERE id = ?", (line["passage_id"],))
         passage = None if row is None else passage_of(row)

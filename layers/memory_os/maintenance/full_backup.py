@@ -1,0 +1,226 @@
+"""The weekly full backup: memory.db, configuration, workspace, fabric and wiki in one folder with hashes.
+
+It counts only once it was restored: into a scratch home, where the same questions find the same memories. Vectors are
+not copied; memory.db has every embedding, and the first start fills the collection from it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_os import constants
+from memory_os.config import Settings, load_settings
+from memory_os.errors import BackupError
+from memory_os.maintenance.copies import stamp
+from memory_os.maintenance.duty import Report, Run
+from memory_os.maintenance.manifest import File, Manifest, digest, faults, read_manifest
+from memory_os.maintenance.questions import Question, answered, questions
+
+if TYPE_CHECKING:
+    from memory_os.engine import Engine
+
+DATABASE = "memory.db"
+_PREFIX = "full-"
+_PARTIAL = ".full-partial-"
+_SCRATCH = ".restored-"
+# Beside what is copied: memory.db once more for the proof, and room for everybody else.
+_ROOM_BYTES = 128 * 1024 * 1024
+_COUNTED = ("passages", "facts", "messages", "embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder that goes into a set, and its name there."""
+
+    name: str
+    path: Path
+
+
+def sources(settings: Settings) -> list[Source]:
+    """What a full backup has beside memory.db. The host's own files are copied too, and never written back."""
+    found = [
+        Source("config.yaml", settings.config_file),
+        Source("SOUL.md", settings.soul_file),
+        Source("memories", settings.memories_dir),
+        Source("fabric", settings.fabric_dir),
+    ]
+    if settings.values.maintenance.backup_wiki:
+        found.append(Source("wiki", settings.vault / "wiki"))
+    return [one for one in found if one.path.exists()]
+
+
+class FullBackup:
+    """`reopen` opens a home as the service would; the proof asks it."""
+
+    def __init__(self, engine: Engine, reopen: Callable[[Settings], Engine]) -> None:
+        self._engine = engine
+        self._settings = engine.settings
+        self._store = engine.store
+        self._reopen = reopen
+
+    def act(self, run: Run) -> Report:
+        """Make a set in the home's backups, prove it, delete the oldest beyond those kept."""
+        if run.dry_run:
+            return self._preview(self._settings.backups_dir)
+        made, proof = self.make(self._settings.backups_dir, run.now)
+        gone = self._expire(made)
+        more = f", {len(gone)} older deleted" if gone else ""
+        return Report(f"{made.name}: {proof}{more}", tuple(str(path) for path in gone))
+
+    def make(self, folder: Path, now: float) -> tuple[Path, str]:
+        """A proved set below `folder`. Returns it and what the proof saw.
+
+        Complete or absent. Raises BackupError, StoreError, OSError.
+        """
+        self._refuse(folder)
+        folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        with self._store.backing_up:
+            sweep(folder)
+            asked = questions(self._store, self._engine.index, now)
+            target = _free(folder / f"{_PREFIX}{stamp(now)}")
+            partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder))
+            try:
+                manifest = self._copy(partial, now)
+                proof = self._prove(partial, manifest, asked, folder, now)
+                partial.replace(target)
+            finally:
+                sweep(folder)
+            with self._store.write() as db:
+                db.execute(
+                    "INSERT OR REPLACE INTO backup_sets(path, at, bytes, verified) VALUES(?, ?, ?, ?)",
+                    (str(target), now, manifest.bytes, proof),
+                )
+        return target, proof
+
+    def listed(self) -> list[dict[str, object]]:
+        """The sets that are still there, newest first."""
+        rows = self._store.rows("SELECT * FROM backup_sets ORDER BY at DESC")
+        return [dict(row) for row in rows if Path(row["path"]).is_dir()]
+
+    def _preview(self, folder: Path) -> Report:
+        parts = sources(self._settings)
+        lines = [f"{DATABASE}  {self._store.path.stat().st_size / 1e6:.1f} MB"]
+        lines += [f"{one.name}  {sum(path.stat().st_size for path, _ in files(one)) / 1e6:.1f} MB" for one in parts]
+        return Report(f"would copy {len(lines)} parts into {folder}, and prove them by a restore", tuple(lines))
+
+    def _refuse(self, folder: Path) -> None:
+        """A backup inside what it copies would copy itself. Raises BackupError; also when there is no room."""
+        place = folder.resolve()
+        for one in sources(self._settings):
+            if place.is_relative_to(one.path.resolve()):
+                raise BackupError(f"{folder} lies inside {one.path}, which is part of the backup.", cure="Name another folder.")
+        there = next(path for path in (place, *place.parents) if path.exists())
+        needed = _ROOM_BYTES + 2 * self._store.path.stat().st_size
+        needed += sum(path.stat().st_size for one in sources(self._settings) for path, _ in files(one))
+        free = shutil.disk_usage(there).free
+        if free < needed:
+            raise BackupError(
+                f"{there} has {free / 1e6:.0f} MB free, and the backup needs {needed / 1e6:.0f} MB.",
+                cure="Free some space, or `memory-os backup --to` another disk.",
+            )
+
+    def _copy(self, partial: Path, now: float) -> Manifest:
+        self._store.backup(partial / DATABASE)
+        taken = [File(DATABASE, (partial / DATABASE).stat().st_size, digest(partial / DATABASE))]
+        skipped: list[str] = []
+        for one in sources(self._settings):
+            for path, name in files(one):
+                try:
+                    taken.append(_copied(path, partial, name))
+                except OSError as error:  # deleted or moved meanwhile, or not ours to read
+                    skipped.append(f"{name}: {error.strerror}")
+        roots = {one.name: str(one.path) for one in sources(self._settings)}
+        manifest = Manifest(now, self._store.home_id, taken, _counts(partial / DATABASE), roots, skipped)
+        manifest.write(partial)
+        return manifest
+
+    def _prove(self, made: Path, manifest: Manifest, asked: list[Question], folder: Path, now: float) -> str:
+        """Restore into a scratch home and ask there. Raises BackupError when it isn't the same memory."""
+        wrong = faults(made, read_manifest(made))
+        if wrong:
+            raise BackupError(f"The backup is not what was copied: {'; '.join(wrong[:3])}.", cure="Check the disk.")
+        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=folder))
+        try:
+            settings = load_settings({}, hermes_home=scratch)
+            settings.home.mkdir(mode=constants.DIRECTORY_MODE)
+            shutil.copyfile(made / DATABASE, settings.database)
+            restored = self._reopen(settings)
+            try:
+                unanswered = [one for one in asked if not answered(one, restored.index, now)]
+                # What was forgotten since the questions were made has no answer here either.
+                unanswered = [one for one in unanswered if answered(one, self._engine.index, now)]
+            finally:
+                restored.close()
+            counts = _counts(settings.database)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        if unanswered or counts != manifest.counts:
+            raise BackupError(
+                f"A restored copy does not answer as memory does: {len(unanswered)} of {len(asked)} questions, {counts}.",
+                cure="Run `memory-os doctor`.",
+            )
+        return f"{len(manifest.files)} files, {manifest.bytes / 1e6:.1f} MB, restored and {len(asked)} questions answered"
+
+    def _expire(self, newest: Path) -> list[Path]:
+        keep = self._settings.values.maintenance.backups_kept
+        old = [path for path in sets(newest.parent) if path != newest][: max(0, len(sets(newest.parent)) - keep)]
+        for path in old:
+            shutil.rmtree(path, ignore_errors=True)
+        with self._store.write() as db:
+            db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in old])
+        return old
+
+
+def sets(folder: Path) -> list[Path]:
+    """The full backups in a folder, oldest first."""
+    return sorted(path for path in folder.glob(f"{_PREFIX}*") if path.is_dir() and not path.is_symlink())
+
+
+def sweep(folder: Path) -> None:
+    """Delete what backups that failed or were killed left in a folder. The caller holds `Store.backing_up`."""
+    for pattern in (_PARTIAL, _SCRATCH):
+        for path in folder.glob(f"{pattern}*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def files(source: Source) -> Iterator[tuple[Path, str]]:
+    """Regular files of a source with their names in a set. Links are not followed: what they point at is not ours."""
+    if source.path.is_symlink() or not source.path.is_dir():
+        if source.path.is_file() and not source.path.is_symlink():
+            yield source.path, source.name
+        return
+    for folder, folders, names in os.walk(source.path):
+        folders[:] = sorted(one for one in folders if not (Path(folder) / one).is_symlink())
+        for name in sorted(names):
+            path = Path(folder) / name
+            if path.is_file() and not path.is_symlink():
+                yield path, f"{source.name}/{path.relative_to(source.path).as_posix()}"
+
+
+def _copied(path: Path, partial: Path, name: str) -> File:
+    target = partial / name
+    target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+    shutil.copy2(path, target, follow_symlinks=False)
+    target.chmod(constants.FILE_MODE)
+    return File(name, target.stat().st_size, digest(target))
+
+
+def _counts(database: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        return {table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in _COUNTED}
+
+
+def _free(path: Path) -> Path:
+    """This name, or the next one that nothing has."""
+    number, free = 1, path
+    while free.exists():
+        number, free = number + 1, path.with_name(f"{path.name}-{number}")
+    return free
