@@ -287,10 +287,22 @@ def test_the_state_of_the_rules_is_shown(words: Service) -> None:
     assert words.engine.status()["layers"]["7 ground truth"]["state"] == "degraded"
 
 
-def test_settings_without_effect_are_named(tmp_path: Path) -> None:
-    service = Service(tmp_path, "servers: {qdrant_url: 'http://127.0.0.1:6333'}", models=False)
-    assert "servers.qdrant_url" in service.engine.status()["notes"][0]
+@pytest.mark.parametrize(
+    ("address", "leaves", "noted"),
+    [
+        ("http://127.0.0.1:6333", [], False),
+        ("https://qdrant.example:6333", ["vectors and sources, no text, to https://qdrant.example:6333"], False),
+        ("http://qdrant.example:6333", ["vectors and sources, no text, to http://qdrant.example:6333"], True),
+    ],
+)
+def test_a_vector_server_elsewhere_is_named_as_what_leaves_this_machine(
+    tmp_path: Path, address: str, leaves: list[str], noted: bool
+) -> None:
+    service = Service(tmp_path, f"servers: {{qdrant_url: '{address}'}}", models=False)
+    status = service.engine.status()
     service.engine.close()
+    assert status["egress"] == leaves
+    assert any("unencrypted" in note for note in status["notes"]) is noted
 
 
 def test_a_tool_that_does_not_exist_is_named_with_those_that_do(words: Service) -> None:

@@ -198,7 +198,7 @@ def test_without_room_nothing_is_written_and_it_goes_on_by_itself(library: Libra
     assert counter(library, "vectors_without_room") == 1
     assert "9017" in library.ask("Which port has the archive?").context, "words find it"
     with pytest.raises(VectorsError, match="free"):
-        library.indexing.rebuild(library.settings.vectors_dir)
+        library.indexing.rebuild()
     library.indexing.free_bytes = free_bytes
     assert library.embed() == 2
     assert library.indexing.health().state is State.OK
@@ -249,7 +249,7 @@ def test_reindexing_encodes_nothing_and_recall_goes_on(library: Library, encoder
         seen.append((done, total))
         assert library.ask("Which port does the staging gateway use?").lines
 
-    assert library.indexing.rebuild(library.settings.vectors_dir, progress) == 41
+    assert library.indexing.rebuild(progress) == 41
     assert len(encoder.texts) == encoded
     assert seen[-1] == (41, 41)
     assert len(seen) > 1
@@ -266,18 +266,18 @@ def test_a_rebuild_that_fails_leaves_the_old_collection(library: Library, encode
         raise VectorsError("The disk is full.")
 
     with pytest.raises(VectorsError, match="disk is full"):
-        library.indexing.rebuild(library.settings.vectors_dir, stop)
+        library.indexing.rebuild(stop)
     assert library.ask("Which port does the staging gateway use?").outcome == "injected"
     library.embed()
     assert points(library) == wanted(library)
-    assert library.indexing.rebuild(library.settings.vectors_dir) == 1
+    assert library.indexing.rebuild() == 1
 
 
 def test_without_a_model_nothing_is_rebuilt(tmp_path: Path) -> None:
     library = Library.open(tmp_path, dense=False)
     assert library.indexing.work(5) == 0
     with pytest.raises(VectorsError, match="not loaded yet"):
-        library.indexing.rebuild(library.settings.vectors_dir)
+        library.indexing.rebuild()
     assert library.indexing.health().state is State.OFF
     library.close()
 
@@ -316,7 +316,7 @@ def test_a_collection_that_does_not_fit_degrades_with_its_cure_and_a_rebuild_hea
     assert health.detail in recalled.reason
     assert counter(library, "vectors_unavailable") == 1
     encoded = len(encoder.texts)
-    assert library.indexing.rebuild(library.settings.vectors_dir) == 2
+    assert library.indexing.rebuild() == 2
     assert library.indexing.health().state is State.OK
     assert library.ask("Which port does the staging gateway use?").outcome == "injected"
     assert len(encoder.texts) == encoded
@@ -336,7 +336,7 @@ def test_vectors_of_an_earlier_model_are_encoded_anew(library: Library, encoder:
     with library.store.write() as db:
         db.execute("UPDATE embeddings SET fingerprint = 'an-earlier-model'")
     encoder.texts.clear()
-    assert library.indexing.rebuild(library.settings.vectors_dir) == 1
+    assert library.indexing.rebuild() == 1
     assert len(encoder.texts) == 1
 
 

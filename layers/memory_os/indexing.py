@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_os.config import ServerSettings
 from memory_os.embedding import FINGERPRINT, Embedder
-from memory_os.errors import VectorsError
+from memory_os.errors import VectorsDenied, VectorsError, VectorsGone, VectorsUnavailable
 from memory_os.index import Index, Pending
 from memory_os.memory import Health, State
 from memory_os.recall.query import Query
 from memory_os.store import Store
-from memory_os.vectors import Collection, Point
+from memory_os.vectors import Point, VectorCollection
+from memory_os.vectors.backend import Backend, backend_of
 
 Progress = Callable[[int, int, str], None]
 
@@ -31,6 +33,12 @@ _PAGE = 32
 # with SIGBUS, and no error can be caught. A new shard takes 0.3 MB, a batch of 128 points 0.9 MB, and each of the two
 # files of its log may fill up to 32 MB: with this much free, nothing the engine does until the next look runs out.
 FREE_MIN_BYTES = 64 * 1024 * 1024
+# A collection on a server can be taken away or made anew by others: between writes it is looked at this often.
+_VERIFY_EVERY_S = 30.0
+# What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
+_PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
+# Faults that may pass by themselves: the server is started, its key mended, its collection derived again.
+_PASSING = (VectorsUnavailable, VectorsDenied, VectorsGone)
 
 
 class Indexing:
@@ -44,87 +52,163 @@ class Indexing:
         self._flushed_at = 0.0
         self._unflushed = False
         self.embedder: Embedder | None = None
-        self.collection: Collection | None = None
+        self.collection: VectorCollection | None = None
         self.fault: VectorsError | None = None
         # Set while the disk has too little room to write: recall goes on, what is new waits for its vector.
         self.starved: VectorsError | None = None
         self.free_bytes = free_bytes
-        self._folder: Path | None = None
+        self._backend: Backend | None = None
+        # Set by whoever finds that the collection has vanished; `work` then opens it again.
+        self._gone: VectorsGone | None = None
+        self._verified_at = 0.0
 
-    def open(self, folder: Path, embedder: Embedder) -> None:
-        """Open the collection and bring it in step. A fault is kept for `health`: recall goes on by full text."""
-        self.embedder, self._folder = embedder, folder
-        if not self._room():
-            return
+    def open(self, folder: Path, embedder: Embedder, servers: ServerSettings | None = None) -> None:
+        """Open the collection, in the folder or on the server that the settings name, and bring it in step.
+
+        A fault is kept for `health`: recall goes on by full text.
+        """
+        self.embedder = embedder
+        self._backend = backend_of(folder, servers or ServerSettings(), self._store.home_id)
+        if self._room():
+            self._connect(self._backend, embedder)
+
+    def _connect(self, backend: Backend, embedder: Embedder) -> None:
+        collection: VectorCollection | None = None
         try:
-            self.collection = Collection.open(folder, FINGERPRINT, embedder.dimension)
+            collection = backend.open(FINGERPRINT, embedder.dimension)
+            self._bring_in_step(collection)
         except VectorsError as error:
+            if collection is not None:
+                collection.close()
+            # Counted when it begins, not at each attempt while it lasts.
+            if str(error) != str(self.fault or ""):
+                self._store.count("vectors_unavailable", reason=str(error))
             self.fault = error
-            self._store.count("vectors_unavailable", reason=str(error))
             return
-        if self.collection.created:
+        self.collection, self.fault, self._verified_at = collection, None, time.monotonic()
+
+    def _bring_in_step(self, collection: VectorCollection) -> None:
+        """Make the marks in memory.db say what stands in this collection.
+
+        One that isn't the one they were made for (moved to a server, swapped by another home) may hold earlier versions
+        of a passage under the same id: all are written again, from the embeddings memory.db has.
+        """
+        former = self._store.meta(_PLACE, _EMBEDDED)
+        if collection.created or collection.place != former:
             self._index.mark_all_unindexed()
+            self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages")})
+            self._settle(collection.place)
         else:
-            self.audit()
+            self._audit(collection)
+
+    def _settle(self, place: str) -> None:
+        former = self._store.meta(_PLACE, _EMBEDDED)
+        if place == former:
+            return
+        self._store.set_meta(_PLACE, place)
+        # Points on a server that is no longer configured can't be taken away from here: `left_behind` says so.
+        if place == _EMBEDDED:
+            self._store.set_meta(_LEFT, former)
+        elif _server_of(place) == _server_of(self._store.meta(_LEFT)):
+            self._store.set_meta(_LEFT, "")
+
+    @property
+    def left_behind(self) -> str:
+        """The server and its collection where a move left points of this memory, or empty."""
+        return " ".join(self._store.meta(_LEFT).split()[:2])
 
     def audit(self) -> int:
         """Compare ids: missing points are indexed again, stray ones deleted. Returns how many.
 
         All of them, not their number: a power cut that takes one in and one out leaves the number as it was.
         """
-        collection = self._open_collection()
+        return self._audit(self._open_collection())
+
+    def _audit(self, collection: VectorCollection) -> int:
         wanted = {row["id"]: row["pk"] for row in self._store.rows("SELECT id, pk FROM passages WHERE indexed = 1")}
-        there = set(collection.ids())
+        stray, there = self._delete_stray(collection, set(wanted))
         missing = [pk for point, pk in wanted.items() if point not in there]
-        stray = sorted(there - wanted.keys())
         if not missing and not stray:
             return 0
         self._index.mark_unindexed(missing)
+        self._store.count("vectors_audited", len(missing) + stray, reason=f"{len(missing)} missing, {stray} stray")
+        return len(missing) + stray
+
+    def _delete_stray(self, collection: VectorCollection, wanted: set[str]) -> tuple[int, set[str]]:
+        there = set(collection.ids())
+        stray = sorted(there - wanted)
         collection.delete(stray)
-        self._store.count(
-            "vectors_audited", len(missing) + len(stray), reason=f"{len(missing)} missing, {len(stray)} stray"
-        )
-        return len(missing) + len(stray)
+        return len(stray), there
 
     def work(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
         """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done.
 
         Texts with a hash in `elsewhere` are being embedded by somebody else and wait for that.
-        On a full disk nothing is done; the collection is opened, if it wasn't, as soon as there is room.
+        On a full disk nothing is done; the collection is opened, if it wasn't, as soon as there is room. Raises
+        VectorsError while a server fails: what waits goes on waiting, and the caller tries again later.
         """
-        if self.embedder is None or (self.collection is None and self.starved is None):
+        passing = isinstance(self.fault, _PASSING)
+        if self.embedder is None or (self.collection is None and self.starved is None and not passing):
             return 0
         with self._working:
             if not self._room():
                 return 0
-            if self.collection is None and self.fault is None and self._folder is not None:
-                self.open(self._folder, self.embedder)
+            self._open_again(self.embedder)
             if self.collection is None:
                 return 0
-            pending = self._index.pending(limit, elsewhere)
-            if pending:
-                self._upsert(self.collection, pending)
-            gone = self._index.deleted_points()
-            if gone:
-                self.collection.delete(gone)
-                self._index.forget_deleted_points(gone)
-            self._flush(idle=not pending)
-            return len(pending) + len(gone)
+            try:
+                return self._step(self.collection, limit, elsewhere)
+            except VectorsGone as error:
+                self._lost(error)
+                raise
 
-    def rebuild(self, folder: Path, progress: Progress | None = None) -> int:
-        """Fill a new shard from memory.db and swap it in; texts without an embedding of this model are embedded.
+    def _open_again(self, embedder: Embedder) -> None:
+        """Open what isn't open, or has vanished, where another attempt may help. Raises VectorsError if it did not."""
+        if self._gone is not None and self.collection is not None:
+            self.collection.close()
+            self.collection = None
+        if self.collection is not None or self._backend is None:
+            return
+        if self.fault is None or isinstance(self.fault, _PASSING):
+            self._connect(self._backend, embedder)
+            if isinstance(self.fault, _PASSING):
+                raise self.fault
+            self._gone = None
+
+    def _step(self, collection: VectorCollection, limit: int, elsewhere: frozenset[str]) -> int:
+        pending = self._index.pending(limit, elsewhere)
+        if pending:
+            self._upsert(collection, pending)
+        gone = self._index.deleted_points()
+        if gone:
+            collection.delete(gone)
+            self._index.forget_deleted_points(gone)
+        self._flush(idle=not pending)
+        if not pending and not gone and time.monotonic() - self._verified_at > _VERIFY_EVERY_S:
+            self._verified_at = time.monotonic()
+            collection.verify()
+        return len(pending) + len(gone)
+
+    def _lost(self, error: VectorsGone) -> None:
+        """Recall and search go on by words; the next `work` derives the collection again."""
+        if self._gone is None:
+            self._gone = error
+            self._store.count("vectors_vanished", reason=error.message)
+
+    def rebuild(self, progress: Progress | None = None) -> int:
+        """Fill a new collection from memory.db and swap it in; texts without an embedding of this model are embedded.
 
         Returns how many points it has. Raises VectorsError; the old collection then stays.
         """
-        embedder = self.embedder
-        if embedder is None:
+        embedder, backend = self.embedder, self._backend
+        if embedder is None or backend is None:
             raise VectorsError(
                 "The embedding model is not loaded yet.", cure="Wait for `memory-os status` to say ready."
             )
         with self._working:
-            self._need_room(folder)
+            self._need_room(backend.folder)
             fresh = (
-                Collection.open_rebuild(folder, FINGERPRINT, embedder.dimension)
+                backend.open_rebuild(FINGERPRINT, embedder.dimension)
                 if self.collection is None
                 else self.collection.begin_rebuild(FINGERPRINT, embedder.dimension)
             )
@@ -138,18 +222,19 @@ class Indexing:
                 self._index.mark_indexed(before)
                 raise
             self.collection = fresh.swap()
-            self.fault = self.starved = None
+            self._settle(self.collection.place)
+            self.fault = self.starved = self._gone = None
             self._store.count("reindexed", reason=f"{done} passages")
             return done
 
-    def _fill(self, fresh: Collection, progress: Progress | None) -> int:
+    def _fill(self, fresh: VectorCollection, progress: Progress | None) -> int:
         self._index.mark_all_unindexed()
         total = self._index.pending_count()
         done = 0
         while pending := self._index.pending(_PAGE):
             if self.halted.is_set():
                 raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
-            self._need_room(fresh.folder)
+            self._room_or_raise()
             self._upsert(fresh, pending)
             done += len(pending)
             if progress is not None:
@@ -158,7 +243,11 @@ class Indexing:
 
     def dense(self, vector: NDArray[np.float32], query: Query, limit: int) -> list[tuple[str, float]]:
         """The dense arm of a recall. Raises VectorsError."""
-        return self._open_collection().dense(vector, query.scope.readable, query.layers, limit)
+        try:
+            return self._open_collection().dense(vector, query.scope.readable, query.layers, limit)
+        except VectorsGone as error:
+            self._lost(error)
+            raise
 
     def health(self) -> Health:
         waiting = self._index.pending_count()
@@ -180,7 +269,7 @@ class Indexing:
                 self.collection = None
             self.starved = None
 
-    def _upsert(self, collection: Collection, pending: Sequence[Pending]) -> None:
+    def _upsert(self, collection: VectorCollection, pending: Sequence[Pending]) -> None:
         known = self._index.embeddings([one.embed_hash for one in pending])
         missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in known}
         if missing and self.embedder is not None:
@@ -198,17 +287,15 @@ class Indexing:
             self.collection.flush()
             self._flushed_at, self._unflushed = now, False
 
-    def _open_collection(self) -> Collection:
+    def _open_collection(self) -> VectorCollection:
         if self.collection is None:
             raise self.fault or self.starved or VectorsError("The vector collection is not open yet.")
         return self.collection
 
     def _room(self) -> bool:
         """Whether the engine may write now; remembered for `health`, and counted when it begins to be too little."""
-        if self._folder is None:
-            return True
         try:
-            self._need_room(self._folder)
+            self._room_or_raise()
         except VectorsError as error:
             if self.starved is None:
                 # The counter stands in memory.db, on the same full disk.
@@ -219,13 +306,22 @@ class Indexing:
         self.starved = None
         return True
 
-    def _need_room(self, folder: Path) -> None:
+    def _room_or_raise(self) -> None:
+        self._need_room(None if self._backend is None else self._backend.folder)
+
+    def _need_room(self, folder: Path | None) -> None:
+        if folder is None:  # the points stand on a server
+            return
         free = self.free_bytes(folder)
         if free < FREE_MIN_BYTES:
             raise VectorsError(
                 f"The disk of {folder} has {free / 1e6:.0f} MB free; the vector engine needs {FREE_MIN_BYTES / 1e6:.0f} MB.",
                 cure="Free some disk space: embedding then goes on by itself; until then new memories are found by words.",
             )
+
+
+def _server_of(place: str) -> str:
+    return place.partition(" ")[0]
 
 
 def free_bytes(folder: Path) -> int:
