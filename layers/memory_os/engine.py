@@ -28,10 +28,11 @@ from memory_os.facts.schema import facts as facts_migrations
 from memory_os.forget import Forget
 from memory_os.ground_truth import BlockState, block_state
 from memory_os.ground_truth_watch import Watch
-from memory_os.housekeeping import Housekeeping
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
+from memory_os.maintenance import Maintenance
+from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Author, Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
@@ -76,7 +77,7 @@ class Engine:
         self.watch = Watch(store)
         self.dead_letters = DeadLetters(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
-        self.housekeeper = Housekeeping(self)
+        self.maintenance = Maintenance(self)
         # A write that holds the database up must not hold a recall up: it waits for this thread, and not for long.
         self._taking = ThreadPoolExecutor(1, "intake")
         self.ready = False
@@ -87,7 +88,11 @@ class Engine:
     def open(cls, settings: Settings) -> Engine:
         """Open memory.db and the layers. Raises StoreError and its leaves."""
         store = open_store(
-            settings.database, [sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters]
+            settings.database,
+            [
+                sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters,
+                maintenance_migrations,
+            ],
         )
         try:
             return cls(settings, store)
@@ -105,7 +110,7 @@ class Engine:
 
     def halt(self) -> None:
         """Let long work end at its next step; `close` follows."""
-        for work in (self.intake, self.housekeeper, self.indexing, self.documents):
+        for work in (self.intake, self.maintenance, self.indexing, self.documents):
             work.halted.set()
 
     def close(self) -> None:
@@ -136,13 +141,13 @@ class Engine:
         """Take what hooks have written. Returns how many records."""
         return self.intake.drain()
 
-    def index_pending(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
-        """Embed and index one small batch; hashes in `elsewhere` are embedded by a worker. Returns how many passages."""
-        return self.indexing.work(limit, elsewhere)
+    def index_pending(self, limit: int, backlog: int = 0) -> int:
+        """Embed and index one small batch; passages up to the pk `backlog` are embedded elsewhere. Returns how many."""
+        return self.indexing.work(limit, backlog)
 
     def housekeeping(self, now: float) -> dict[str, Any]:
-        """Everything that is due: history, fabric, trust, tiers, ledger, backup."""
-        return self.housekeeper.run(now)
+        """Everything that is due: history, fabric, trust, tiers, backups …"""
+        return {name: outcome.as_dict() for name, outcome in self.maintenance.run_due(now).items()}
 
     def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """An event that needs no answer: a finished tool call, a session's start or end."""
@@ -199,7 +204,7 @@ class Engine:
             "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
             "pending_embeddings": _read(self.index.pending_count, None),
             "passages": _read(self.index.count, None),
-            "housekeeping": self.housekeeper.last,
+            "maintenance": _read(self.maintenance.status, dict[str, Any]()),
             "egress": self._egress(),
             "notes": self._notes(),
         }
