@@ -1,0 +1,41 @@
+"""Mending what lint found, where that is safe: pages nobody edited, our blocks, index pages, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memory_os.wiki import indexes, journal, linking
+from memory_os.wiki.catalogue import read_catalogue
+from memory_os.wiki.ledger import Ledger
+from memory_os.wiki.lint import Finding
+from memory_os.wiki.page import Page
+from memory_os.wiki.publishing import Publisher
+from memory_os.wiki.schema import Schema
+from memory_os.wiki.tree import Tree
+
+__all__ = ["fix"]
+
+
+def fix(tree: Tree, schema: Schema, found: Sequence[Finding], day: str, now: float) -> None:
+    """Mend the findings that are fixable. Raises WikiError."""
+    wanted = [one for one in found if one.fixable]
+    publisher = Publisher(tree, schema, Ledger(tree), day, "", "lint")
+    of_pages = {one.path for one in wanted if one.check in ("orphans", "broken links", "tags")}
+    for path in sorted(of_pages):
+        titles = read_catalogue(tree).titles
+        publisher.change(path, lambda page, known=titles: _cleaned(page, known, schema))  # type: ignore[misc]
+    linking.connect(tree, schema, sorted(of_pages))
+    if any(one.check == "log" for one in wanted):
+        journal.rotate(tree, now)
+        journal.ensure(tree)
+    indexes.rewrite(tree, read_catalogue(tree), schema)
+
+
+def _cleaned(page: Page, titles: dict[str, str], schema: Schema) -> Page:
+    """Without links to pages that are gone and tags that are not in the vocabulary."""
+    return replace(
+        page,
+        links=tuple(one for one in page.links if one in titles),
+        tags=tuple(one for one in page.tags if one in schema.tags),
+    )

@@ -1,0 +1,225 @@
+"""Layer 6: the wiki in the vault. Works on files alone; a language model is needed for curation only."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memory_os.config import Settings
+from memory_os.errors import WikiError
+from memory_os.memory import Health, State
+from memory_os.wiki import fixing, indexes, journal, linking
+from memory_os.wiki.catalogue import read_catalogue
+from memory_os.wiki.curated import Curated, Related, nothing_related
+from memory_os.wiki.ledger import Ledger, RawRecord
+from memory_os.wiki.lint import Finding, Snapshot, findings
+from memory_os.wiki.raw import RawFile, list_raw
+from memory_os.wiki.schema import DEFAULT_SCHEMA, Schema, parse_schema
+from memory_os.wiki.tree import LOG, RAW, SCHEMA, Tree
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_os.llm import ModelClient
+
+__all__ = ["Wiki"]
+
+# A file that is still being copied is not paid for twice.
+SETTLED_S = 3.0
+
+
+class Wiki:
+    """The wiki of one vault. Several processes may work on it at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.tree = Tree(settings.vault / "wiki")
+        self.ledger = Ledger(self.tree)
+
+    # -- the tree ----------------------------------------------------------------------------------------------------
+
+    def init(self) -> list[str]:
+        """Make what is missing of the tree; what is there stays. Returns the files made. Raises WikiError."""
+        self.tree.make()
+        made = [] if self.tree.there else [SCHEMA]
+        if made:
+            self.tree.write(SCHEMA, DEFAULT_SCHEMA)
+        if self.tree.read(LOG) is None:
+            journal.ensure(self.tree)
+            made.append(LOG)
+        return [*made, *indexes.rewrite(self.tree, read_catalogue(self.tree), self.schema())]
+
+    def schema(self) -> Schema:
+        """SCHEMA.md as it stands. Raises WikiError."""
+        self.tree.require()
+        return parse_schema(self.tree.read(SCHEMA) or "")
+
+    # -- curation ----------------------------------------------------------------------------------------------------
+
+    def waiting(self, now: float | None = None) -> list[RawFile]:
+        """Raw files that curation has not done as they are now, by name. Those it can't do are not among them."""
+        settled = (time.time() if now is None else now) - SETTLED_S
+        return [one for one in list_raw(self.tree) if self._waits(one, settled)] if self.tree.there else []
+
+    def _waits(self, file: RawFile, settled: float) -> bool:
+        if file.refused or file.mtime_ns / 1e9 > settled:
+            return False
+        record = self.ledger.raw(file.name)
+        if record is None or (record.size, record.mtime_ns) != (file.size, file.mtime_ns):
+            return True
+        may_cost = self.settings.values.wiki.units_per_file
+        return record.status == "partial" or (record.status == "ceiling" and record.units < may_cost * 0.8)
+
+    async def curate(
+        self,
+        raw_name: str,
+        model: ModelClient,
+        related: Related | None = None,
+        *,
+        again: bool = False,
+        allowance: float = float("inf"),
+        now: float | None = None,
+    ) -> Curated:
+        """Turn one raw file into pages; `raw_name` is relative to `raw/`. Done again, it changes nothing.
+
+        `related` gives pages near to a text by meaning. `allowance`: model units this call may cost. `again`: even if the
+        file was done in this state. Raises WikiError (WikiBusy: another process is at it), and what the model raises:
+        ModelOff, ModelUnavailable, ModelAuth and BudgetSpent leave the file waiting, ModelContent and ContextTooLong
+        mark it failed until it changes or is named again.
+        """
+        from memory_os.wiki.curation import Curation, Limits
+
+        values = self.settings.values
+        limits = Limits(values.wiki.units_per_file, allowance, values.models.context_tokens)
+        schema = self.schema()
+        moment = time.time() if now is None else now
+        return await Curation(self.tree, schema, model, related or nothing_related, limits, moment).run(
+            raw_name, again=again
+        )
+
+    # -- keeping it in order -----------------------------------------------------------------------------------------
+
+    def lint(self, fix: bool = False, now: float | None = None) -> list[Finding]:
+        """The ten checks. With `fix`, what can be mended safely is, and says so. Raises WikiError if there is no wiki."""
+        self.tree.require()
+        moment = time.time() if now is None else now
+        before = findings(self._snapshot())
+        if not fix or not any(one.fixable for one in before):
+            return before
+        try:
+            schema = self.schema()
+        except WikiError:
+            return before
+        day = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
+        fixing.fix(self.tree, schema, before, day, moment)
+        after = findings(self._snapshot())
+        left, known = {one.key for one in after}, {one.key for one in before}
+        told = [replace(one, fixed=one.key not in left) for one in before]
+        return [*told, *(one for one in after if one.key not in known)]
+
+    def links(self, vectors: Mapping[str, NDArray[np.float32]], *, dry_run: bool = False) -> dict[str, Any]:
+        """Tie pages that are near by meaning. `vectors`: one a page, by path (relative to the wiki, or `wiki/…`).
+
+        A page without a vector keeps its block. Returns {"pages", "links", "changed"}. Raises WikiError.
+        """
+        schema = self.schema()
+        known = {path.removeprefix("wiki/"): vector for path, vector in vectors.items()}
+        pages = set(self.tree.pages())
+        near = linking.nearest({path: vector for path, vector in known.items() if path in pages})
+        wanted = {path: [other for other, _ in others] for path, others in near.items()}
+        changed = [] if dry_run else linking.relate(self.tree, schema, wanted)
+        if not dry_run:
+            indexes.rewrite(self.tree, read_catalogue(self.tree), schema)
+        return {"pages": len(near), "links": {path: dict(others) for path, others in near.items()}, "changed": changed}
+
+    def _snapshot(self) -> Snapshot:
+        raw = {one.name: one for one in list_raw(self.tree)}
+        catalogue = read_catalogue(self.tree, raw)
+        schema, problem = None, ""
+        try:
+            schema = self.schema()
+        except WikiError as error:
+            problem = str(error)
+        ours = frozenset(path for path, text in catalogue.texts.items() if self.ledger.is_ours(path, text))
+        records = {record.name: record for record in self.ledger.records()}
+        return Snapshot(
+            catalogue,
+            schema,
+            problem,
+            ours,
+            {f"{RAW}/{name}": _day_of(file, records.get(name)) for name, file in raw.items()},
+            indexes.differing(self.tree, catalogue, schema) if schema else {},
+            self.tree.read(LOG),
+            self.settings.values.wiki.stale_days,
+        )
+
+    # -- how it stands -----------------------------------------------------------------------------------------------
+
+    def status(self, *, model: bool) -> dict[str, Any]:
+        """Figures for a person: pages, what waits, what could not be done and why. `model`: whether there is one."""
+        if not self.tree.there:
+            return {"there": False, "root": str(self.tree.root), "model": model}
+        raw = list_raw(self.tree)
+        names = {one.name for one in raw}
+        records = [record for record in self.ledger.records() if record.name in names]
+        pages = read_catalogue(self.tree).pages.values()
+        trouble = [_told(one) for one in records if one.status in ("failed", "refused", "ceiling")]
+        trouble += [{"raw": one.name, "status": "refused", "reason": one.refused} for one in raw if one.refused]
+        return {
+            "there": True,
+            "root": str(self.tree.root),
+            "model": model,
+            "pages": len(pages),
+            "by_type": dict(sorted(Counter(page.kind for page in pages).items())),
+            "raw": len(raw),
+            "waiting": [one.name for one in self.waiting()],
+            "trouble": trouble,
+            "proposals": self.tree.proposals(),
+            "contradictions": sum(len(page.contradictions) for page in pages),
+            "flagged": [one.name for one in records if any("orders to a model" in note for note in one.notes)],
+            "units": round(sum(one.units for one in records), 2),
+            "last_curated_at": max((one.at for one in records if one.status == "done"), default=None),
+        }
+
+    def health(self, *, model: bool) -> Health:
+        """How the layer stands, in one line. Raises WikiError if its files can't be read."""
+        if not self.tree.there:
+            return Health(State.OFF, "there is no wiki", "`memory-os wiki init` makes one.")
+        try:
+            self.schema()
+        except WikiError as error:
+            return Health(State.DEGRADED, error.message, error.cure)
+        found = self.status(model=model)
+        waiting, trouble = len(found["waiting"]), len(found["trouble"])
+        figures = {
+            "pages": found["pages"],
+            "waiting": waiting,
+            "trouble": trouble,
+            "proposals": len(found["proposals"]),
+        }
+        detail = f"{found['pages']} pages"
+        if trouble:
+            cure = "`memory-os wiki status` says which and why."
+            return Health(State.DEGRADED, f"{detail}; {trouble} raw files could not be curated", cure, figures)
+        if waiting and not model:
+            cure = "See docs/models.md; they are found as documents until then."
+            return Health(State.OK, f"{detail}; {waiting} raw files wait for a language model", cure, figures)
+        if waiting:
+            return Health(State.OK, f"{detail}; {waiting} raw files wait for curation", figures=figures)
+        return Health(State.OK if found["pages"] else State.EMPTY, detail, figures=figures)
+
+
+def _told(record: RawRecord) -> dict[str, Any]:
+    return {"raw": record.name, "status": record.status, "reason": record.reason}
+
+
+def _day_of(file: RawFile, record: RawRecord | None) -> float:
+    """Epoch seconds a raw file is of: what its front matter says, if it is the file we read; else when it was changed."""
+    if record is not None and record.day and (record.size, record.mtime_ns) == (file.size, file.mtime_ns):
+        return record.day
+    return file.mtime_ns / 1e9

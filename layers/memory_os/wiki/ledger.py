@@ -1,0 +1,134 @@
+"""What curation has done, in `wiki/.memory-os/`: one small file a raw file and one a page, each whole or absent.
+
+A page's record says what we wrote last, so that an edit by the user is noticed. What we are about to write is recorded
+first: a process killed between the two leaves a page that is still known to be ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from memory_os.wiki.page import hash_of
+from memory_os.wiki.tree import STATE, Tree
+
+__all__ = ["Ledger", "PageRecord", "RawRecord", "RawStatus"]
+
+# partial: goes on at the next run. done. refused: it can't be read as text. failed: the model's answers were of no use.
+# ceiling: it cost as much as it may; what was read until then is written.
+RawStatus = Literal["partial", "done", "refused", "failed", "ceiling"]
+
+
+@dataclass(slots=True)
+class RawRecord:
+    """One raw file in one state (`sha`). `answers`: the model's, by the part of the file they are about, until it is done."""
+
+    name: str
+    sha: str
+    size: int = 0
+    mtime_ns: int = 0
+    status: RawStatus = "partial"
+    reason: str = ""
+    at: float = 0.0
+    units: float = 0.0
+    calls: int = 0
+    day: float | None = None  # the day its front matter gives
+    pages: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    answers: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord:
+    """Hashes of our last write and of the one under way. `origin`, `last`: the raw states that made and last changed it."""
+
+    path: str
+    hash: str = ""
+    next: str = ""
+    origin: str = ""
+    last: str = ""
+
+
+class Ledger:
+    """The records of one wiki."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def raw(self, name: str) -> RawRecord | None:
+        """What is known of a raw file; None too for a record that can't be read: the file is then curated again."""
+        data = self._load(_raw_file(name))
+        return _raw_record(data) if data is not None else None
+
+    def keep(self, record: RawRecord) -> None:
+        self._store(_raw_file(record.name), asdict(record))
+
+    def drop(self, name: str) -> None:
+        """Forget a raw file that is gone."""
+        self.tree.remove(_raw_file(name))
+
+    def records(self) -> Iterator[RawRecord]:
+        """Of all raw files, by name."""
+        folder = self.tree.root / STATE / "raw"
+        names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
+        found = (self._load(f"{STATE}/raw/{name}") for name in names)
+        records = (record for data in found if data is not None and (record := _raw_record(data)) is not None)
+        yield from sorted(records, key=lambda record: record.name)
+
+    def page(self, path: str) -> PageRecord:
+        """What is known of a page; an empty record for one we never wrote."""
+        data = self._load(_page_file(path)) or {}
+        texts = {name: str(data.get(name, "")) for name in ("hash", "next", "origin", "last")}
+        return PageRecord(path, **texts)
+
+    def is_ours(self, path: str, text: str) -> bool:
+        """Whether the page says what we wrote last, or were about to write: nobody else has edited it."""
+        record = self.page(path)
+        return bool(record.hash or record.next) and hash_of(text) in (record.hash, record.next)
+
+    def announce(self, path: str, text: str, cause: str) -> None:
+        """Record what is about to be written, and for which raw state."""
+        known = self.page(path)
+        origin = known.origin if known.hash else cause
+        self._store(_page_file(path), asdict(replace(known, next=hash_of(text), origin=origin, last=cause)))
+
+    def settle(self, path: str) -> None:
+        """Record that it was written."""
+        known = self.page(path)
+        self._store(_page_file(path), asdict(replace(known, hash=known.next, next="")))
+
+    def _load(self, path: str) -> dict[str, Any] | None:
+        try:
+            data = json.loads(self.tree.read(path) or "null")
+        except ValueError:
+            return None
+        return data if isinstance(data, dict) else None
+
+    def _store(self, path: str, data: dict[str, Any]) -> None:
+        self.tree.write(path, json.dumps(data, ensure_ascii=False, indent=1))
+
+
+def _raw_record(data: dict[str, Any]) -> RawRecord | None:
+    try:
+        record = RawRecord(**data)
+        sound = (
+            isinstance(record.answers, dict) and isinstance(record.name, str) and isinstance(record.units, (int, float))
+        )
+    except TypeError:
+        return None
+    return record if sound else None
+
+
+def _raw_file(name: str) -> str:
+    return f"{STATE}/raw/{_digest(name)}.json"
+
+
+def _page_file(path: str) -> str:
+    return f"{STATE}/pages/{_digest(path)}.json"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:24]
