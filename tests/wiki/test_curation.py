@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiki.conftest import Bench, page, pages, verdict
+from wiki.conftest import Bench, page, pages
 
 
 def test_a_raw_file_becomes_linked_pages_that_lint_clean(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from memory_os.documents.chunk import Chunk
 from memory_os.documents.files import find_files, read_file
 from memory_os.documents.formats import parse
 from memory_os.documents.instruction import instruction_like
-from memory_os.errors import DocumentError, WikiError
+from memory_os.errors import WikiError
 from memory_os.text.content import token_estimate
 from memory_os.wiki.tree import RAW, Tree
 
