@@ -34,15 +34,22 @@ def test_the_same_job_that_fails_again_is_the_same_letter(letters: DeadLetters) 
     assert letter.last_at >= letter.first_at
 
 
-def test_removed_or_settled_letters_are_gone(letters: DeadLetters) -> None:
+def test_removed_letters_are_gone(letters: DeadLetters) -> None:
     first, second = (letters.add(job, "embed", [[job]], "E", "m", 1) for job in ("a", "b"))
     assert letters.hashes() == {"a", "b"}
     assert letters.remove(first).job == "a"
-    letters.settle("b")
-    letters.settle("never there")
-    assert letters.count() == 0 and not letters.holds("b")
-    with pytest.raises(BadRequest, match=f"no dead letter {second}"):
-        letters.one(second)
+    assert letters.count() == 1 and letters.holds("b") and not letters.holds("a")
+    with pytest.raises(BadRequest, match=f"no dead letter {first}"):
+        letters.one(first)
+    assert letters.one(second).job == "b"
+
+
+def test_a_later_state_of_the_same_file_settles_its_letters_only(letters: DeadLetters) -> None:
+    letters.add("a", "ingest", ["x.md", "1"], "E", "m", 1)
+    letters.add("b", "ingest", ["y.md", "1"], "E", "m", 1)
+    letters.add("c", "curate", ["x.md", "1"], "E", "m", 1)
+    letters.supersede("ingest", "x.md")
+    assert [letter.job for letter in letters.all()] == ["b", "c"]
 
 
 def test_a_message_of_any_length_is_kept_short(letters: DeadLetters) -> None:

@@ -99,11 +99,12 @@ class DeadLetters:
             db.execute("DELETE FROM dead_letters WHERE id = ?", (number,))
         return letter
 
-    def settle(self, job: str) -> None:
-        """The job succeeded after all: it is no dead letter any more."""
-        if self._store.value("SELECT 1 FROM dead_letters WHERE job = ?", (job,)):
-            with self._store.write() as db:
-                db.execute("DELETE FROM dead_letters WHERE job = ?", (job,))
+    def supersede(self, function: str, subject: str) -> None:
+        """The subject (a job's first argument, e.g. a file's name) was dealt with in a later state: its letters go."""
+        for letter in self.all():
+            if letter.function == function and letter.payload[:1] == [subject]:
+                with self._store.write() as db:
+                    db.execute("DELETE FROM dead_letters WHERE id = ?", (letter.id,))
 
     def holds(self, job: str) -> bool:
         return bool(self._store.value("SELECT 1 FROM dead_letters WHERE job = ?", (job,)))

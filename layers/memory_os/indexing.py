@@ -140,10 +140,10 @@ class Indexing:
         collection.delete(stray)
         return len(stray), there
 
-    def work(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> int:
+    def work(self, limit: int, backlog: int = 0) -> int:
         """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done.
 
-        Texts with a hash in `elsewhere` are being embedded by somebody else and wait for that.
+        `backlog`: passages up to this pk are embedded by somebody else; they wait for that.
         On a full disk nothing is done; the collection is opened, if it wasn't, as soon as there is room. Raises
         VectorsError while a server fails: what waits goes on waiting, and the caller tries again later.
         """
@@ -157,7 +157,7 @@ class Indexing:
             if self.collection is None:
                 return 0
             try:
-                return self._step(self.collection, limit, elsewhere)
+                return self._step(self.collection, limit, backlog)
             except VectorsGone as error:
                 self._lost(error)
                 raise
@@ -175,8 +175,8 @@ class Indexing:
                 raise self.fault
             self._gone = None
 
-    def _step(self, collection: VectorCollection, limit: int, elsewhere: frozenset[str]) -> int:
-        pending = self._index.pending(limit, elsewhere)
+    def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
+        pending = self._index.pending(limit, backlog)
         if pending:
             self._upsert(collection, pending)
         gone = self._index.deleted_points()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from memory_os.config import Settings
@@ -57,6 +57,8 @@ class Documents:
         self.forget_passage = self._commits.forget_passage
         # Set to let a long ingest end at its next file.
         self.halted = threading.Event()
+        # Where there are workers: takes what must be read and cut off our hands, or says no.
+        self.hand_over: Callable[[Sequence[Seen]], bool] = lambda wanted: False
         self._stillness = Stillness(self.settings.settle_s)
         self._scanning = threading.Lock()
         self._refused: dict[str, str] = {}
@@ -107,13 +109,14 @@ class Documents:
         return report
 
     def refresh(self, progress: Progress | None = None) -> IngestReport:
-        """Bring memory in step with what is followed and known; the way without a queue.
+        """Bring memory in step with what is followed and known; what must be read is left to workers where there are any.
 
         A file is read only when its size or time differs from what it was, so that a round over many costs little.
         """
         changes = self.scan()
         report = self.settle(changes)
-        self._take_all(changes.to_prepare, report, progress)
+        if not self.hand_over(changes.to_prepare):
+            self._take_all(changes.to_prepare, report, progress)
         report.files += [FileReport(one.name, "stale", "is still being written") for one in changes.waiting]
         return report
 

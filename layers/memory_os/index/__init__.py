@@ -35,7 +35,7 @@ _PASSAGE_COLUMNS = (
 _READ_COLUMNS = f"{_PASSAGE_COLUMNS}, uses, last_used_at"
 
 _EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e.fingerprint = :fingerprint)"
-_ELSEWHERE = "(SELECT value FROM json_each(:hashes))"
+_HASHES = "(SELECT value FROM json_each(:hashes))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,37 +218,40 @@ class Index:
 
     # -- embeddings ------------------------------------------------------------------------------------------------
 
-    def pending(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> list[Pending]:
+    def pending(self, limit: int, backlog: int = 0) -> list[Pending]:
         """Passages whose vector is not in the collection, newest first: what was just said is asked for first.
 
-        `elsewhere`: hashes whose embedding somebody else makes; their passages are left out until it is there.
+        `backlog`: up to this pk somebody else embeds; those passages are left out until their embedding is there.
         """
-        here = f" AND (embed_hash NOT IN {_ELSEWHERE} OR {_EMBEDDED})" if elsewhere else ""
+        here = f" AND (pk > :backlog OR {_EMBEDDED})" if backlog else ""
         rows = self.store.rows(
             f"SELECT pk, {_READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit",
-            self._bound(elsewhere, limit) if elsewhere else {"limit": limit},
+            {"fingerprint": self.fingerprint, "backlog": backlog, "limit": limit},
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
 
-    def unembedded(self, limit: int, elsewhere: frozenset[str] = frozenset()) -> list[str]:
-        """Hashes of pending passages that have no embedding yet, newest first, each once; without those `elsewhere`."""
+    def unembedded(self, limit: int, *, after: int = 0, elsewhere: Iterable[str] = ()) -> dict[str, int]:
+        """Hashes of pending passages with no embedding yet, and the newest pk of each, newest first.
+
+        `after`: only of later passages; `elsewhere`: hashes to leave out.
+        """
         rows = self.store.rows(
-            f"SELECT embed_hash, max(pk) AS newest FROM passages p WHERE indexed = 0 AND NOT {_EMBEDDED}"
-            f" AND embed_hash NOT IN {_ELSEWHERE} GROUP BY embed_hash ORDER BY newest DESC LIMIT :limit",
-            self._bound(elsewhere, limit),
+            f"SELECT embed_hash, max(pk) AS newest FROM passages p WHERE indexed = 0 AND pk > :after AND NOT {_EMBEDDED}"
+            f" AND embed_hash NOT IN {_HASHES} GROUP BY embed_hash ORDER BY newest DESC LIMIT :limit",
+            {**self._bound(elsewhere), "after": after, "limit": limit},
         )
-        return [row["embed_hash"] for row in rows]
+        return {row["embed_hash"]: row["newest"] for row in rows}
 
     def texts_to_embed(self, hashes: Iterable[str]) -> dict[str, str]:
         """What the encoder is to read, by hash. Left out: what is embedded by now, or is nobody's any more."""
         rows = self.store.rows(
-            f"SELECT {_READ_COLUMNS} FROM passages p WHERE embed_hash IN {_ELSEWHERE} AND NOT {_EMBEDDED}",
-            self._bound(frozenset(hashes), 0),
+            f"SELECT {_READ_COLUMNS} FROM passages p WHERE embed_hash IN {_HASHES} AND NOT {_EMBEDDED}",
+            self._bound(hashes),
         )
         return {row["embed_hash"]: embed_text(passage_of(row)) for row in rows}
 
-    def _bound(self, hashes: frozenset[str], limit: int) -> dict[str, object]:
-        return {"fingerprint": self.fingerprint, "hashes": json.dumps(sorted(hashes)), "limit": limit}
+    def _bound(self, hashes: Iterable[str]) -> dict[str, object]:
+        return {"fingerprint": self.fingerprint, "hashes": json.dumps(sorted(hashes))}
 
     def pending_count(self) -> int:
         return int(self.store.value("SELECT count(*) FROM passages WHERE indexed = 0"))
