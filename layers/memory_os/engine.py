@@ -45,6 +45,8 @@ from memory_os.store import Store, damage, is_damage, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
 from memory_os.vectors.connection import is_loopback
+from memory_os.wiki import Wiki, curates
+from memory_os.wiki_neighbours import WikiNeighbours
 from memory_os.workspace import Workspace
 
 _T = TypeVar("_T")
@@ -71,6 +73,8 @@ class Engine:
         self.facts = Facts(store, self.index, settings)
         self.fabric = Fabric(store, self.index, settings)
         self.documents = Documents(store, self.index, settings)
+        self.wiki = Wiki(settings)
+        self.wiki_neighbours = WikiNeighbours(store, self.index, self.indexing, self.wiki)
         self.capture = Capture(store, self.sessions, self.facts, settings)
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
@@ -193,6 +197,7 @@ class Engine:
             "4 fabric": self.fabric.health,
             "5 vectors": self.indexing.health,
             "5 documents": self.documents.health,
+            "6 wiki": lambda: self.wiki.health(model=curates(self.settings)),
             "7 ground truth": self._ground_truth_health,
         }
         return {

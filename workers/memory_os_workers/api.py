@@ -4,6 +4,7 @@
     POST /v1/recall     POST /v1/spool      POST /v1/observe     POST /v1/tools/{name}
     POST /v1/ingest     POST /v1/reindex    (both stream JSON lines)
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
+    POST /v1/wiki/related    POST /v1/wiki/links
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
 413 for a body over 4 MB, 503 while the service cannot serve, 507 when the disk is full, 500 for a fault of ours
@@ -20,6 +21,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,6 +61,8 @@ def build_app(service: Service) -> web.Application:
             web.post("/v1/ingest", _ingest),
             web.post("/v1/reindex", _reindex),
             web.post("/v1/forget", _forget),
+            web.post("/v1/wiki/related", _wiki_related),
+            web.post("/v1/wiki/links", _wiki_links),
             web.post("/v1/import/holographic", _import_holographic),
             web.post("/v1/stop", _stop),
         ]
@@ -243,6 +247,22 @@ async def _forget(request: web.Request) -> web.Response:
         service.executors.long, engine.call_tool, "memory_forget", payload.get("arguments") or {}, caller
     )
     return web.json_response(result)
+
+
+async def _wiki_related(request: web.Request) -> web.Response:
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"text": str})
+    engine = await service.engine()
+    near = await _in(service.executors.long, engine.wiki_neighbours.near, payload.get("text", ""))
+    return web.json_response({"neighbours": [{"page": one.page, "similarity": one.similarity} for one in near]})
+
+
+async def _wiki_links(request: web.Request) -> web.Response:
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"dry_run": bool})
+    engine = await service.engine()
+    link = partial(engine.wiki_neighbours.link, dry_run=payload.get("dry_run") is True)
+    return web.json_response(await _in(service.executors.long, link))
 
 
 async def _import_holographic(request: web.Request) -> web.Response:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from memory_os.llm import ModelClient
 
-__all__ = ["Wiki"]
+__all__ = ["Wiki", "curates"]
 
 # A file that is still being copied is not paid for twice.
 SETTLED_S = 3.0
@@ -212,6 +212,13 @@ class Wiki:
         if waiting:
             return Health(State.OK, f"{detail}; {waiting} raw files wait for curation", figures=figures)
         return Health(State.OK if found["pages"] else State.EMPTY, detail, figures=figures)
+
+
+def curates(settings: Settings) -> bool:
+    """Whether there is a language model, and whether it may be asked for curation."""
+    from memory_os.llm import MemoryUsage, ModelClient
+
+    return "curation" in settings.values.models.jobs and ModelClient.open(settings, MemoryUsage()).available
 
 
 def _told(record: RawRecord) -> dict[str, Any]:
