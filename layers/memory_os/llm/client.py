@@ -1,100 +1,252 @@
-"""The model client: one async interface to whatever language model there is."""
+"""The model client: one async interface to whatever language model there is.
+
+A question goes to the configured model; where that can't be reached, to the fallback; then the answer to the same
+question is used if there was one, then the caller's rule; and else it fails at once, and the work stays queued.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
-from pydantic import ValidationError
 
-from memory_os.config import Settings
-from memory_os.errors import ModelContent, ModelOff, ModelUnavailable
-from memory_os.llm.messages import Answer, Call, Embeddings, Request
+from memory_os.config import ModelSettings, Settings
+from memory_os.errors import (
+    BudgetSpent,
+    ContextTooLong,
+    ModelAuth,
+    ModelContent,
+    ModelError,
+    ModelOff,
+    ModelUnavailable,
+)
+from memory_os.llm.asking import Asking
+from memory_os.llm.cache import AnswerCache
+from memory_os.llm.clock import Clock, SystemClock
+from memory_os.llm.embeddings import Embedding
+from memory_os.llm.endpoint import Endpoint, Unresolved
+from memory_os.llm.faults import Fault, FaultClass
+from memory_os.llm.lane import Lane
+from memory_os.llm.ledger import Ledger
+from memory_os.llm.messages import Answer, Embeddings, JobClass, Probe, Request, Source
+from memory_os.llm.patience import TimeOuts
+from memory_os.llm.resolve import Resolved, resolve
 from memory_os.llm.usage import UsageLog
+from memory_os.llm.watch import Watch
+from memory_os.llm.wire import open_session, reachable
+
+# What nobody can mend by asking again soon: a wrong address, a model that is not there.
+_CONFIGURATION_RETRY_S = 600.0
+_TRANSIENT_RETRY_S = 60.0
 
 
 class ModelClient:
     """Ask a model. Make it with `open` inside a running event loop, end it with `close`."""
 
-    def __init__(self, settings: Settings, usage: UsageLog) -> None:
-        self._models = settings.values.models
-        self._usage = usage
+    def __init__(
+        self,
+        models: ModelSettings,
+        resolved: Resolved,
+        usage: UsageLog,
+        *,
+        clock: Clock | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._models = models
+        self._resolved = resolved
+        self._clock = clock or SystemClock()
+        self._jitter = jitter
+        self._places = asyncio.Semaphore(models.concurrency)
+        self._main = self._lane(resolved.main)
+        self._fallback = self._lane(resolved.fallback)
+        self._cache = AnswerCache()
         self._session: aiohttp.ClientSession | None = None
+        self._retries: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self.ledger = Ledger(models, usage, self._clock)
 
     @classmethod
-    def open(cls, settings: Settings, usage: UsageLog) -> ModelClient:
+    def open(cls, settings: Settings, usage: UsageLog, *, environ: Mapping[str, str] | None = None) -> ModelClient:
         """Opening connects to nothing. Without a model the client opens all the same, and `available` is False."""
-        return cls(settings, usage)
+        return cls(settings.values.models, resolve(settings, environ), usage)
 
     @property
     def available(self) -> bool:
         """Whether a model is configured. Whether it answers now is in `status`."""
-        return bool(self._models.base_url)
+        return self._main is not None
+
+    @property
+    def context_tokens(self) -> int:
+        """What the model takes at once, the answer included."""
+        return self._models.context_tokens
 
     async def ask(self, request: Request) -> Answer:
-        """Ask. Raises ModelOff, ModelUnavailable, ModelAuth, ModelContent, ContextTooLong or BudgetSpent."""
-        if not self.available:
-            if request.rule is not None:
-                return _by_rule(request)
-            raise ModelOff("No language model is configured.", cure="See `models` in docs/configuration.md.")
-        started = time.monotonic()
-        payload: dict[str, Any] = {
-            "model": self._models.model,
-            "messages": [{"role": one.role, "content": one.content} for one in request.messages],
-            "max_tokens": request.max_output_tokens,
-        }
-        answered = await self._post("/chat/completions", payload)
-        text = str(answered["choices"][0]["message"].get("content") or "")
-        usage = answered.get("usage") or {}
-        await self._usage.record(Call(at=time.time(), job=request.job, model=self._models.model))
+        """Ask. Raises ModelOff, ModelUnavailable, ModelAuth, ModelContent, ContextTooLong or BudgetSpent.
+
+        With `request.rule` only ContextTooLong is left: then every other end is the rule's answer.
+        """
         try:
-            parsed = request.schema.model_validate_json(text) if request.schema else None
-        except ValidationError as error:
-            raise ModelContent("The model's answer has another shape than asked for.", text=text) from error
-        return Answer(
-            text=text,
-            parsed=parsed,
-            model=self._models.model,
-            input_tokens=int(usage.get("prompt_tokens") or 0),
-            output_tokens=int(usage.get("completion_tokens") or 0),
-            seconds=time.monotonic() - started,
-        )
+            answer = await self._by_models(request)
+        except ContextTooLong:
+            raise
+        except ModelError as error:
+            answer = self._without_models(request, error)
+        else:
+            if request.cache:
+                self._cache.put(request, answer, self._clock.now())
+        self._sources[answer.source] += 1
+        return answer
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """One vector a text, by the configured embedding model. Raises as `ask` does."""
-        raise ModelOff("No embedding model is configured.", cure="Set models.embedding_model.")
+        """One vector a text, by `models.embedding_model`. Raises as `ask` does."""
+        lane = self._main
+        if lane is None or not self._models.embedding_model or lane.endpoint.dialect != "openai":
+            raise ModelOff("No embedding model is configured.", cure="Set models.embedding_model (docs/models.md).")
+        embedding = Embedding(lane, self._models, self.ledger, self._clock, self._opened(), self._jitter, self._retries)
+        try:
+            return await embedding.vectors(texts)
+        except Fault as fault:
+            raise self._typed(fault, lane, fault.retry_after) from fault
 
-    async def probe(self) -> bool:
-        """Whether the model answers; never waits behind other work, and costs a few tokens."""
-        return self.available
+    async def probe(self) -> Probe:
+        """Whether the model's endpoint answers. It waits for no place and no breaker, and costs no tokens."""
+        lane = self._main
+        if lane is None:
+            return Probe(ok=False, reason=self._off().message)
+        start = self._models.patience.probe
+        watch = Watch(
+            self._clock, TimeOuts(start.whole, start.first, start.between), self._clock.monotonic() + start.deadline
+        )
+        watch.begin()
+        url, headers = lane.wire.models_url(lane.endpoint), lane.wire.headers(lane.endpoint)
+        try:
+            await watch.run(reachable(self._opened(), url, headers, lane.endpoint, self._clock.now))
+        except TimeoutError:
+            return Probe(ok=False, seconds=watch.seconds, reason="no answer in time")
+        except Fault as fault:
+            return Probe(ok=False, seconds=watch.seconds, reason=fault.message)
+        return Probe(ok=True, seconds=watch.seconds)
 
     def status(self) -> dict[str, Any]:
-        """What `memory-os status` shows of it."""
-        return {"provider": self._models.provider, "model": self._models.model, "available": self.available}
+        """What `memory-os status` shows of it: no key, no text of a question or an answer."""
+        main = self._resolved.main
+        return {
+            "provider": self._models.provider,
+            "available": self.available,
+            "reason": main.reason if isinstance(main, Unresolved) else "",
+            "main": None if self._main is None else self._main.status(),
+            "fallback": None if self._fallback is None else self._fallback.status(),
+            "retries": dict(self._retries),
+            "answers": dict(self._sources),
+            "units": self.ledger.status(),
+        }
+
+    def forget(self) -> None:
+        """Drop cached answers: they may quote what was forgotten."""
+        self._cache.clear()
 
     async def close(self) -> None:
-        """End open connections; calls that still run are cancelled by their callers."""
+        """Write what the usage log has not taken yet and end the connections. Callers cancel their own calls."""
+        await self.ledger.flush()
         if self._session is not None:
             await self._session.close()
+            self._session = None
 
-    async def _post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        if self._session is None:
-            self._session = aiohttp.ClientSession()
+    # -- the ladder ------------------------------------------------------------------------------------------------
+
+    async def _by_models(self, request: Request) -> Answer:
+        """The first two rungs. A fault of the first is raised when the second is none or fails as well."""
+        if request.job != "probe" and request.job not in self._models.jobs:
+            raise ModelOff(f"models.jobs leaves {request.job} out.", cure="Add it there to have it done.")
+        if self._main is None:
+            raise self._off()
+        deadline = self._clock.monotonic() + (request.deadline_s or self._patience(request.job))
         try:
-            async with self._session.post(self._models.base_url.rstrip("/") + path, json=payload) as response:
-                response.raise_for_status()
-                answered: dict[str, Any] = await response.json(content_type=None)
-                return answered
-        except aiohttp.ClientError as error:
-            raise ModelUnavailable(f"The model can't be reached: {error}.", retry_at=time.time() + 60) from error
+            return await self._on(self._main, request, deadline, "model")
+        except (ModelUnavailable, ModelAuth) as first:
+            if self._fallback is None:
+                raise
+            try:
+                return await self._on(self._fallback, request, deadline, "fallback")
+            except (ModelUnavailable, ModelAuth, ModelContent) as second:
+                raise first from second
 
+    async def _on(self, lane: Lane, request: Request, deadline: float, source: Source) -> Answer:
+        asking = Asking(
+            request=request,
+            lane=lane,
+            models=self._models,
+            ledger=self.ledger,
+            clock=self._clock,
+            session=self._opened(),
+            jitter=self._jitter,
+            retries=self._retries,
+            deadline=deadline,
+            source=source,
+        )
+        try:
+            return await asking.answer()
+        except Fault as fault:
+            raise self._typed(fault, lane, fault.retry_after) from fault
 
-def _by_rule(request: Request) -> Answer:
-    given = request.rule() if request.rule is not None else ""
-    return (
-        Answer(text=given, source="rule")
-        if isinstance(given, str)
-        else Answer(text=given.model_dump_json(), parsed=given, source="rule")
-    )
+    def _without_models(self, request: Request, error: ModelError) -> Answer:
+        """The rungs that need no model, or the error that made them necessary."""
+        if request.cache and isinstance(error, (ModelUnavailable, ModelAuth, BudgetSpent)):
+            found = self._cache.get(request, self._clock.now())
+            if found is not None:
+                return replace(found, source="cache", units=0.0, input_tokens=0, output_tokens=0, seconds=0.0)
+        if request.rule is None:
+            raise error
+        given = request.rule()
+        if isinstance(given, str):
+            return Answer(text=given, source="rule")
+        return Answer(text=given.model_dump_json(), parsed=given, source="rule")
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def _lane(self, endpoint: Endpoint | Unresolved | None) -> Lane | None:
+        if not isinstance(endpoint, Endpoint):
+            return None
+        return Lane(endpoint, self._models.patience, self._clock, self._places)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session()
+        return self._session
+
+    def _patience(self, job: JobClass) -> float:
+        return float(getattr(self._models.patience, job).deadline)
+
+    def _off(self) -> ModelOff:
+        main = self._resolved.main
+        if isinstance(main, Unresolved):
+            return ModelOff(f"No language model: {main.reason}.", cure=main.cure)
+        return ModelOff("No language model is configured.")
+
+    def _typed(self, fault: Fault, lane: Lane, asked: float | None) -> ModelError:
+        """The error a caller sees."""
+        where, now = lane.endpoint.public, self._clock.now()
+        if fault.kind is FaultClass.AUTH:
+            return ModelAuth(f"{where} refuses the key or the account ({fault.message}).", cure="See docs/models.md.")
+        if fault.kind is FaultClass.TOO_LONG:
+            return ContextTooLong(
+                f"{where} can't take that much at once.", cure="Split the messages.", limit=fault.limit
+            )
+        if fault.kind is FaultClass.TRANSIENT:
+            wait = _TRANSIENT_RETRY_S if asked is None else max(asked, 1.0)
+            return ModelUnavailable(f"{where} gives no answer ({fault.message}).", retry_at=now + wait)
+        if fault.kind is FaultClass.REFUSED and fault.reason in (
+            "not_found",
+            "moved",
+            "certificate",
+            "address",
+            "request",
+        ):
+            cure = "Check models.base_url and models.model, or Hermes's own model."
+            return ModelUnavailable(f"{where}: {fault.message}.", cure=cure, retry_at=now + _CONFIGURATION_RETRY_S)
+        return ModelContent(f"{where} gave no usable answer ({fault.message}).", text=fault.text)

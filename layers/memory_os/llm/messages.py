@@ -34,7 +34,8 @@ class Request:
     `max_output_tokens`: what the answer may take; a reasoning model that spends it all is asked again with more.
     `deadline_s`: seconds for the whole of it, retries and waits included; None: the job class's own.
     `cache`: an answer to the very same messages may be used again when no model can be reached.
-    `idempotency_key`: set only where asking twice has an effect; asking a model has none, so retries don't need it.
+    `idempotent`: asking twice does no harm, which holds for every plain question. Otherwise it is asked once, or sent with
+    `idempotency_key` each time, by which a provider knows it again.
     `rule`: what to answer where no model can.
     """
 
@@ -44,6 +45,7 @@ class Request:
     max_output_tokens: int = 2048
     deadline_s: float | None = None
     cache: bool = True
+    idempotent: bool = True
     idempotency_key: str = ""
     rule: Callable[[], BaseModel | str] | None = None
 
@@ -78,6 +80,15 @@ class Call:
     units: float = 0.0
     seconds: float = 0.0
     outcome: str = "ok"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Whether an endpoint answers, after how long, and if not, why."""
+
+    ok: bool
+    seconds: float = 0.0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,104 @@
+"""Vectors from an OpenAI-compatible endpoint, in batches, with the retries, budgets and time-outs of every other call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from memory_os.config import ModelSettings
+from memory_os.errors import BudgetSpent
+from memory_os.llm.budget import Means
+from memory_os.llm.clock import Clock
+from memory_os.llm.faults import Fault, FaultClass
+from memory_os.llm.lane import Lane
+from memory_os.llm.ledger import Ledger
+from memory_os.llm.messages import Call, Embeddings
+from memory_os.llm.retrying import Retrying
+from memory_os.llm.wire import post_json
+from memory_os.text import token_estimate
+
+BATCH = 64
+
+
+@dataclass(slots=True)
+class Embedding:
+    lane: Lane
+    models: ModelSettings
+    ledger: Ledger
+    clock: Clock
+    session: aiohttp.ClientSession
+    jitter: Callable[[], float]
+    retries: Counter[str]
+
+    async def vectors(self, texts: Sequence[str]) -> Embeddings:
+        """One vector a text, in order. Raises Fault, BudgetSpent, ModelUnavailable."""
+        deadline = self.clock.monotonic() + self.models.patience.embedding.deadline
+        found: list[list[float]] = []
+        units = 0.0
+        for start in range(0, len(texts), BATCH):
+            batch = list(texts[start : start + BATCH])
+            vectors, cost = await self._batch(batch, deadline)
+            found += vectors
+            units += cost
+        return Embeddings(vectors=found, model=self.models.embedding_model, units=units)
+
+    async def _batch(self, texts: list[str], deadline: float) -> tuple[list[list[float]], float]:
+        tokens = sum(token_estimate(text) for text in texts)
+        cost = self.ledger.cost(self.models.embedding_model, tokens, 0)
+        if await self.ledger.means("embedding", cost) is Means.SPENT:
+            raise BudgetSpent(
+                "Today's budget of model units for embeddings is spent.",
+                cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
+                resets_at=self.ledger.resets_at(),
+            )
+        retrying = Retrying(self.clock, self.jitter, self.models.retry_budget * tokens, deadline, self.retries)
+
+        async def attempt() -> list[list[float]]:
+            self.ledger.reserve("embedding", cost)
+            outcome, seconds = "cancelled", 0.0
+            try:
+                watch = self.lane.watch("embedding", deadline)
+                answered = await self.lane.guarded(watch, lambda: self._post(texts))
+                outcome, seconds = "ok", watch.seconds
+                return _vectors(answered, len(texts))
+            except Fault as fault:
+                outcome = fault.reason
+                retrying.charge(tokens)
+                raise
+            finally:
+                spent = tokens if outcome == "ok" else 0
+                call = Call(
+                    at=self.clock.now(),
+                    job="embedding",
+                    model=self.models.embedding_model,
+                    input_tokens=spent,
+                    units=cost if spent else 0.0,
+                    seconds=seconds,
+                    outcome=outcome,
+                )
+                self.ledger.settle(call, cost)
+
+        return await retrying.run(attempt), cost
+
+    async def _post(self, texts: list[str]) -> dict[str, Any]:
+        endpoint = self.lane.endpoint
+        body = {"model": self.models.embedding_model, "input": texts, "encoding_format": "float"}
+        headers = self.lane.wire.headers(endpoint)
+        return await post_json(self.session, f"{endpoint.base_url}/embeddings", headers, body, endpoint, self.clock.now)
+
+
+def _vectors(answered: dict[str, Any], count: int) -> list[list[float]]:
+    """The vectors by their index. Raises Fault when some are missing or of another length than the others."""
+    rows = answered.get("data")
+    try:
+        ordered = sorted(rows or [], key=lambda row: int(row["index"]))
+        vectors = [[float(value) for value in row["embedding"]] for row in ordered]
+    except (TypeError, KeyError, ValueError):
+        vectors = []
+    if len(vectors) != count or len({len(vector) for vector in vectors}) > 1:
+        raise Fault(FaultClass.CONTENT, "vectors", f"{len(vectors)} vectors for {count} texts")
+    return vectors
