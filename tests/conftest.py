@@ -13,7 +13,7 @@ import pytest
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
 
-_FOREIGN = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH")
+_FOREIGN = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH", "QDRANT_")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
