@@ -12,10 +12,10 @@ from typing import BinaryIO
 from memory_os import constants
 from memory_os.errors import DocumentUnreadable
 
-__all__ = ["Content", "Found", "find_files", "is_gone", "read_file", "status_of"]
+__all__ = ["Content", "Found", "find_files", "find_folders", "is_gone", "is_meant", "read_file", "status_of"]
 
 # Folders that hold no documents of the user, wherever they stand.
-_PASSED_OVER = frozenset({"_archive", "node_modules", "__pycache__"})
+_PASSED_OVER = frozenset({"_archive", "_maps", "node_modules", "__pycache__"})
 # A wiki's own bookkeeping, beside its SCHEMA.md.
 _BOOKKEEPING = frozenset({"SCHEMA.md", "index.md", "log.md"})
 # What curation proposes to change is not said yet; and names that programs give to a file they are still writing.
@@ -64,6 +64,27 @@ def find_files(root: Path, wiki: Path | None = None) -> Iterator[Found]:
             yield Found(found.path, refused=_because(error))
 
 
+def find_folders(root: Path) -> Iterator[Path]:
+    """A folder and all below it in which `find_files` looks, the upper ones first. What can't be listed is passed over."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as listing:
+                below = [
+                    folder / one.name for one in listing if is_meant(one.name) and one.is_dir(follow_symlinks=False)
+                ]
+        except OSError:
+            continue
+        waiting += below
+        yield folder
+
+
+def is_meant(name: str) -> bool:
+    """Whether a file or folder of this name can hold a document, wherever it stands."""
+    return not (name.startswith(".") or name in _PASSED_OVER or name.endswith(_NOT_YET))
+
+
 def _is_bookkeeping(path: Path, wiki: Path | None) -> bool:
     return path.name in _BOOKKEEPING and (path.parent == wiki or (path.parent / "SCHEMA.md").exists())
 
@@ -72,12 +93,10 @@ def _inside(folder: Path, root: Path, wiki: Path | None) -> Iterator[Found]:
     """What a folder holds, by name. Raises OSError if it can't be listed."""
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
-    passed_over = _PASSED_OVER
-    if folder == wiki or any(entry.name == "SCHEMA.md" for entry in entries):
-        passed_over = _PASSED_OVER | _BOOKKEEPING
+    bookkeeping = folder == wiki or any(entry.name == "SCHEMA.md" for entry in entries)
     for entry in entries:
         path = folder / entry.name
-        if entry.name.startswith(".") or entry.name in passed_over or entry.name.endswith(_NOT_YET):
+        if not is_meant(entry.name) or (bookkeeping and entry.name in _BOOKKEEPING):
             yield Found(path, excluded=True)
         elif entry.is_symlink():
             yield Found(path, refused=_link_reason(path, root))
