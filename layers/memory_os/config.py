@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "QDRANT_API_KEY": "servers.qdrant_api_key",
     "MEMORY_OS_REDIS_URL": "servers.redis_url",
     "MEMORY_OS_REDIS_PASSWORD": "servers.redis_password",
+    "MEMORY_OS_EMBEDDED_WORKER": "workers.embedded",
 }
 
 
@@ -199,6 +200,7 @@ class WikiSettings(_Section):
 
 class GroundTruthSettings(_Section):
     carrier: Literal["soul", "section"] = Field("soul", description="where the rules stand: SOUL.md or prompt section")
+    mode: Literal["observe", "point", "hold"] = Field("observe", description="a search for what stands in the prompt")
 
 
 DutyName = Literal["canary", "decay", "duplicates", "dead_letters", "full_backup", "backup", "tiers", "rotation"]
