@@ -32,6 +32,7 @@ from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
 from memory_os.maintenance import Maintenance
+from memory_os.maintenance.requests import answer as maintenance_answer
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Author, Health, State
 from memory_os.recall import Query, Recall, query_of, scope_of
@@ -153,6 +154,10 @@ class Engine:
         """Everything that is due: history, fabric, trust, tiers, backups …"""
         return {name: outcome.as_dict() for name, outcome in self.maintenance.run_due(now).items()}
 
+    def maintain(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """What `memory-os maintain` and `memory-os backup` ask. Raises BadRequest, BackupError, StoreError."""
+        return maintenance_answer(self.maintenance, payload, time.time())
+
     def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """An event that needs no answer: a finished tool call, a session's start or end."""
         scope = scope_of(payload, self.settings.values.scopes.aliases)
@@ -210,7 +215,7 @@ class Engine:
             "pending_embeddings": _read(self.index.pending_count, None),
             "passages": _read(self.index.count, None),
             "maintenance": _read(self.maintenance.status, dict[str, Any]()),
-            "egress": self._egress(),
+            "egress": [*self._egress(), *self.maintenance.alerts.egress],
             "notes": self._notes(),
         }
 

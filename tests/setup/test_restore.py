@@ -114,9 +114,9 @@ def test_the_newest_sound_backup_takes_its_place(settings: Settings) -> None:
         Path(f"{settings.database}{suffix}").write_bytes(b"a log of the damaged file")
     damaged = damage(settings.database)
     restored = restore_database(settings)
-    assert Path(restored.backup) == wanted
+    assert Path(restored.source) == wanted
     assert marker_of(settings) == "newer"
-    aside = Path(restored.damaged)
+    aside = Path(restored.kept)
     assert (aside / "memory.db").read_bytes() == damaged
     assert (aside / "memory.db-wal").read_bytes() == b"a log of the damaged file"
 

@@ -61,6 +61,7 @@ def build_app(service: Service) -> web.Application:
             web.post("/v1/ingest", _ingest),
             web.post("/v1/reindex", _reindex),
             web.post("/v1/forget", _forget),
+            web.post("/v1/maintain", _maintain),
             web.post("/v1/wiki/related", _wiki_related),
             web.post("/v1/wiki/links", _wiki_links),
             web.post("/v1/import/holographic", _import_holographic),
@@ -263,6 +264,14 @@ async def _wiki_links(request: web.Request) -> web.Response:
     engine = await service.engine()
     link = partial(engine.wiki_neighbours.link, dry_run=payload.get("dry_run") is True)
     return web.json_response(await _in(service.executors.long, link))
+
+
+async def _maintain(request: web.Request) -> web.Response:
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"action": str})
+    engine = await service.engine()
+    executor = service.executors.tools if payload.get("action") in ("list", "reviews") else service.executors.long
+    return web.json_response(await _in(executor, engine.maintain, payload))
 
 
 async def _import_holographic(request: web.Request) -> web.Response:

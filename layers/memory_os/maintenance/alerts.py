@@ -56,6 +56,12 @@ class Alerts:
     def configured(self) -> bool:
         return bool(self._settings.command or self._settings.webhook)
 
+    @property
+    def egress(self) -> list[str]:
+        """Whom beyond this machine failures are told to; the rest of the address may be a secret."""
+        host = urlsplit(self._settings.webhook).hostname or ""
+        return [f"alerts of failing duties to {host}"] if host and host not in LOOPBACK else []
+
     def send(self, alert: Alert) -> None:
         """Tell every route. Raises AlertError naming the first that failed, after all were tried."""
         faults: list[AlertError] = []

@@ -98,7 +98,7 @@ def doctor(invocation: Invocation, restore: bool) -> int:
         from memory_os_workers.setup.restore import restore_database
 
         restored = restore_database(invocation.settings)
-        invocation.show(asdict(restored), lambda out: out.print(restored.line))
+        invocation.show(restored.as_dict(), lambda out: out.print(restored.line))
         return OK
     return _examine(invocation)
 

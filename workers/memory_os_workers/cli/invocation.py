@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 from memory_os.errors import (
+    BackupError,
     BadRequest,
     ConfigError,
     DocumentError,
@@ -130,7 +131,7 @@ def exit_code(error: MemoryOSError) -> int:
     """The exit code of an error that ended a command."""
     if isinstance(error, ServiceRunning):
         return RUNNING
-    if isinstance(error, (BadRequest, ConfigError, DocumentError)):
+    if isinstance(error, (BackupError, BadRequest, ConfigError, DocumentError)):
         return USAGE
     if isinstance(error, (ServiceError, StoreError, EmbeddingError, VectorsError)):
         return UNAVAILABLE

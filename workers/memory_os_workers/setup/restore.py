@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from memory_os import constants
 from memory_os.config import Settings
 from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
+from memory_os.maintenance.full_backup import DATABASE, sets
+from memory_os.maintenance.restore import Restored, plan, put_back
 from memory_os.store import is_damage
 from memory_os.store.schema import SCHEMA_VERSION
 
 from memory_os_workers.client import stop_service
-
-# The write-ahead log and its index belong to the file: a log of the damaged one must not be played into the backup.
-_SIDE_FILES = ("-wal", "-shm")
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """What was put in place, and where the damaged file went."""
-
-    backup: str
-    damaged: str
-
-    @property
-    def line(self) -> str:
-        return f"memory.db restored from {self.backup}; the damaged file is kept in {self.damaged}"
+from memory_os_workers.run_files import InstanceLock
 
 
 def database_faults(path: Path) -> list[str]:
@@ -68,38 +54,47 @@ def is_emptied(settings: Settings) -> bool:
 
 def sound_backups(settings: Settings) -> Iterator[Path]:
     """Backups of memory.db that pass SQLite's check and hold its tables, newest first."""
-    found = sorted(settings.backups_dir.glob("*.db"), key=lambda path: path.stat().st_mtime, reverse=True)
+    copies = [*settings.backups_dir.glob("*.db"), *(one / DATABASE for one in sets(settings.backups_dir))]
+    found = sorted((one for one in copies if one.is_file()), key=lambda path: path.stat().st_mtime, reverse=True)
     return (path for path in found if _is_sound(path) and _is_ours(path))
 
 
 def restore_database(settings: Settings) -> Restored:
-    """Move a damaged memory.db aside and put the newest sound backup in its place. Raises StoreError.
+    """Put the newest sound copy in the place of a damaged, emptied or lost memory.db. Raises StoreError.
 
     A sound memory.db is left alone, and so is one that can't be read now or is a newer memory-os's. Whoever wants an
-    older state says so by moving the file away first.
+    older state names it: `restore_backup`.
     """
     if settings.database.exists() and not database_faults(settings.database) and not is_emptied(settings):
-        raise StoreError(f"{settings.database} is sound; nothing was restored.")
+        raise StoreError(
+            f"{settings.database} is sound; nothing was restored.", cure="For an older state: `memory-os restore PATH`."
+        )
     backup = next(sound_backups(settings), None)
     if backup is None:
         raise StoreCorrupt(
             f"There is no sound backup in {settings.backups_dir}.",
             cure=f"Move {settings.database} away; memory starts empty, and takes what Hermes's state.db still holds.",
         )
+    return restore_backup(settings, backup)
+
+
+def restore_backup(settings: Settings, path: Path) -> Restored:
+    """Stop the service, put this backup back, keep what it replaces. Raises BackupError, StoreError, ServiceError."""
+    wanted = plan(settings, path)
+    if settings.database.exists() and not is_emptied(settings):
+        # A newer memory-os's file, or one that another program holds, is not to be replaced: this raises.
+        database_faults(settings.database)
     stop_service(settings)
-    aside = settings.backups_dir / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1_000_000:06d}"
+    # Held until all is in place: a turn that begins meanwhile must not start a service on half of it.
+    settings.run_dir.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+    lock = InstanceLock(settings)
+    lock.acquire()
     try:
-        aside.mkdir(parents=True, mode=constants.DIRECTORY_MODE)
-        partial = settings.database.with_name(".memory.db.restoring")
-        shutil.copyfile(backup, partial)
-        partial.chmod(constants.FILE_MODE)
-        for path in (settings.database, *(Path(f"{settings.database}{suffix}") for suffix in _SIDE_FILES)):
-            if path.exists():
-                path.rename(aside / path.name)
-        partial.replace(settings.database)
+        return put_back(settings, wanted, time.time())
     except OSError as error:
         raise StoreError(f"The backup can't be put in place: {error.strerror}.", cure="Check free disk space.") from error
-    return Restored(str(backup), str(aside))
+    finally:
+        lock.release()
 
 
 def _is_sound(path: Path) -> bool:
