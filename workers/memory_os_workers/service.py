@@ -8,12 +8,13 @@ nobody holds and a stale socket, and removes the latter.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
 import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from memory_os_workers import run_files
 from memory_os_workers.logs import configure_logs
 
 if TYPE_CHECKING:
+    from memory_os.embedding import Embedder
     from memory_os.engine import Engine
 
     from memory_os_workers.background import Background
@@ -36,6 +38,8 @@ STOP_GRACE_S = 5.0
 _HOME_WATCH_S = 5.0
 # A request that comes while memory.db is still being opened waits this long for it.
 OPENING_MAX_S = 10.0
+# The models have the processor to themselves for so long: the first turn waits for them, housekeeping for nobody.
+MODELS_FIRST_S = 2.0
 
 
 @dataclass
@@ -72,6 +76,8 @@ class Service:
         self._engine: Engine | None = None
         self._opened = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        # Begun at once, so that reading the model's files goes on while the rest is still being imported.
+        self._embedder: Future[Embedder] = self.executors.long.submit(_load_embedder, settings)
 
     @property
     def ready(self) -> bool:
@@ -156,9 +162,17 @@ class Service:
             self.stopping.set()
             return
         run_files.clear_failure(self.settings)
+        models = asyncio.ensure_future(self._load_models(self._engine))
+        await asyncio.wait({models}, timeout=MODELS_FIRST_S)
         self._start_background(self._engine)
+        await models
+        _collect_garbage_again()
+
+    async def _load_models(self, engine: Engine) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self.executors.long, self._engine.load_models)
+            embedder = await asyncio.wrap_future(self._embedder)
+            await loop.run_in_executor(self.executors.long, engine.load_models, embedder)
             _log.info("ready %.2f s after the start", time.time() - self.started_at)
         except Exception as error:  # noqa: BLE001 - recall goes on by words alone, and `status` says why
             self.model_error = str(error)
@@ -186,6 +200,10 @@ def serve(settings: Settings) -> None:
     """
     # The vector engine makes its files with the mode the process allows: memory is its owner's alone.
     os.umask(0o077)
+    # Nothing that is imported goes again; looking for what could be freed would take a tenth of the start.
+    gc.disable()
+    # A pool of threads for matrices of this size only spins.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     lock = run_files.InstanceLock(settings)
     try:
         run_files.checked_socket_path(settings)
@@ -217,11 +235,11 @@ def serve(settings: Settings) -> None:
 
 
 async def _run(settings: Settings, listener: socket.socket, bound: tuple[int, int] | None) -> bool:
+    service = Service(settings)
     from aiohttp import web
 
     from memory_os_workers.api import build_app
 
-    service = Service(settings)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, service.stopping.set)
     runner = web.AppRunner(build_app(service), access_log=None, shutdown_timeout=STOP_GRACE_S)
@@ -277,6 +295,18 @@ def _open_engine(settings: Settings) -> Engine:
     from memory_os.engine import Engine
 
     return Engine.open(settings)
+
+
+def _load_embedder(settings: Settings) -> Embedder:
+    from memory_os.embedding import load_embedder
+
+    return load_embedder(settings)
+
+
+def _collect_garbage_again() -> None:
+    """What was made at the start stays for good, and is not looked at again: full collections take a tenth of their time."""
+    gc.freeze()
+    gc.enable()
 
 
 def _join(executors: Executors, seconds: float) -> bool:

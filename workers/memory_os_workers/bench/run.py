@@ -38,7 +38,8 @@ Say = Callable[[str], None]
 
 _TURNS = 200
 _READY_TIMEOUT_S = 60.0
-_POLL_S = 0.005
+# Each look costs the starting service a millisecond of its one interpreter.
+_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
