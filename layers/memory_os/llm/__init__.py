@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memory_os.llm.messages import Answer, Call, Embeddings, Job, JobClass, Message, Probe, Request
+from memory_os.llm.resolve import allows
 from memory_os.llm.splitting import ask_in_parts, split_messages, tokens_of
 from memory_os.llm.usage import MemoryUsage, StoreUsage, UsageLog
 
@@ -27,6 +28,7 @@ __all__ = [
     "Request",
     "StoreUsage",
     "UsageLog",
+    "allows",
     "ask_in_parts",
     "split_messages",
     "tokens_of",

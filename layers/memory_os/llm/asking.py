@@ -37,6 +37,7 @@ class _Ended:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    transient: bool = False
 
 
 @dataclass(slots=True)
@@ -117,7 +118,7 @@ class Asking:
             if ended.outcome != "ok":
                 ended = _Ended(fault.reason, asked if fault.processed else 0, fault.heard)
                 self._charge(asked + (self._max_output if fault.processed else 0))
-            ended.outcome = fault.reason
+            ended.outcome, ended.transient = fault.reason, fault.kind is FaultClass.TRANSIENT
             raise
         finally:
             self._settle(ended, reserved)
@@ -138,11 +139,13 @@ class Asking:
             at=self.clock.now(),
             job=self.request.job,
             model=self._model,
+            endpoint=self.lane.endpoint.public,
             input_tokens=ended.input_tokens,
             output_tokens=ended.output_tokens,
             units=cost,
             seconds=ended.seconds,
             outcome=ended.outcome,
+            transient=ended.transient,
         )
         self.ledger.settle(call, reserved)
 

@@ -33,7 +33,7 @@ from memory_os.llm.endpoint import Endpoint, Unresolved
 from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.lane import Lane
 from memory_os.llm.ledger import Ledger
-from memory_os.llm.messages import Answer, Embeddings, JobClass, Probe, Request, Source
+from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Request, Source
 from memory_os.llm.patience import TimeOuts
 from memory_os.llm.resolve import Resolved, resolve
 from memory_os.llm.usage import UsageLog
@@ -79,6 +79,10 @@ class ModelClient:
     def available(self) -> bool:
         """Whether a model is configured. Whether it answers now is in `status`."""
         return self._main is not None
+
+    def allows(self, job: Job) -> bool:
+        """Whether it may be asked for this job."""
+        return self.available and (job == "probe" or job in self._models.jobs)
 
     @property
     def context_tokens(self) -> int:

@@ -59,14 +59,14 @@ class Embedding:
 
         async def attempt() -> list[list[float]]:
             self.ledger.reserve("embedding", cost)
-            outcome, seconds = "cancelled", 0.0
+            outcome, seconds, transient = "cancelled", 0.0, False
             try:
                 watch = self.lane.watch("embedding", deadline)
                 answered = await self.lane.guarded(watch, lambda: self._post(texts))
                 outcome, seconds = "ok", watch.seconds
                 return _vectors(answered, len(texts))
             except Fault as fault:
-                outcome = fault.reason
+                outcome, transient = fault.reason, fault.kind is FaultClass.TRANSIENT
                 retrying.charge(tokens)
                 raise
             finally:
@@ -75,10 +75,12 @@ class Embedding:
                     at=self.clock.now(),
                     job="embedding",
                     model=self.models.embedding_model,
+                    endpoint=self.lane.endpoint.public,
                     input_tokens=spent,
                     units=cost if spent else 0.0,
                     seconds=seconds,
                     outcome=outcome,
+                    transient=transient,
                 )
                 self.ledger.settle(call, cost)
 

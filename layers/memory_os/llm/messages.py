@@ -70,16 +70,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One attempt that reached a provider: a row of the usage log. `at` in epoch seconds, `outcome` `ok` or a fault."""
+    """One attempt that reached a provider: a row of the usage log. `at` in epoch seconds, `outcome` `ok` or a fault's reason.
+
+    `endpoint`: the address without credentials and path. `transient`: a fault that counts for the breaker.
+    """
 
     at: float
     job: JobClass
     model: str
+    endpoint: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
     units: float = 0.0
     seconds: float = 0.0
     outcome: str = "ok"
+    transient: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

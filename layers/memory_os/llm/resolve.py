@@ -37,6 +37,11 @@ def resolve(settings: Settings, environ: Mapping[str, str] | None = None) -> Res
     return Resolved(_endpoint(models, "models", settings, env), fallback)
 
 
+def allows(settings: Settings, job: str) -> bool:
+    """Whether there is a model and it may be asked for this job. Opens nothing."""
+    return job in settings.values.models.jobs and isinstance(resolve(settings).main, Endpoint)
+
+
 def _endpoint(one: EndpointSettings, key: str, settings: Settings, env: Mapping[str, str]) -> Endpoint | Unresolved:
     if one.provider == "none":
         return Unresolved("no language model is configured", "Set `models.provider` (docs/models.md).")

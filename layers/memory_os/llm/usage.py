@@ -6,6 +6,7 @@ The service keeps it in memory.db (`StoreUsage`); a worker elsewhere reports to 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import Protocol
 
 from sqlite_utils import Database, Migrations
@@ -22,8 +23,9 @@ KEEP_DAYS = 40
 def m001_model_calls(db: Database) -> None:
     db.execute(
         "CREATE TABLE model_calls(id INTEGER PRIMARY KEY, at REAL NOT NULL, job TEXT NOT NULL, model TEXT NOT NULL,"
+        " endpoint TEXT NOT NULL,"
         " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, units REAL NOT NULL, seconds REAL NOT NULL,"
-        " outcome TEXT NOT NULL)"
+        " outcome TEXT NOT NULL, transient INTEGER NOT NULL)"
     )
     db.execute("CREATE INDEX model_calls_at ON model_calls(at, job)")
 
@@ -53,6 +55,8 @@ class StoreUsage:
     """The log in memory.db. Rows older than `KEEP_DAYS` leave with each write."""
 
     def __init__(self, store: Store) -> None:
+        # Here and not at the start of the service: a home without a model has no such table.
+        store.migrate(usage)
         self._store = store
 
     async def spent(self, job: str, since: float) -> float:
@@ -67,19 +71,8 @@ class StoreUsage:
         return float(self._store.value(f"SELECT total(units) FROM model_calls WHERE {where}", values) or 0.0)
 
     def record_now(self, call: Call) -> None:
+        row = {**asdict(call), "transient": int(call.transient)}
+        columns = ", ".join(row)
         with self._store.write() as db:
-            db.execute(
-                "INSERT INTO model_calls(at, job, model, input_tokens, output_tokens, units, seconds, outcome)"
-                " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    call.at,
-                    call.job,
-                    call.model,
-                    call.input_tokens,
-                    call.output_tokens,
-                    call.units,
-                    call.seconds,
-                    call.outcome,
-                ),
-            )
+            db.execute(f"INSERT INTO model_calls({columns}) VALUES({', '.join('?' * len(row))})", tuple(row.values()))
             db.execute("DELETE FROM model_calls WHERE at < ?", (call.at - KEEP_DAYS * 86_400,))
