@@ -312,7 +312,7 @@ def test_every_counter_in_a_table_is_counted_and_every_one_that_is_counted_is_do
 
 @each_page
 def test_every_request_exists(page: Page) -> None:
-    api = (REPOSITORY / "workers" / "memory_os_workers" / "api.py").read_text("utf-8")
+    api = "\n".join(path.read_text("utf-8") for path in (REPOSITORY / "workers").rglob("*.py"))
     routes = {
         (verb.upper(), re.sub(r"\{\w+\}", "NAME", path))
         for verb, path in re.findall(r'web\.(get|post)\("([^"]+)"', api)

@@ -4,6 +4,7 @@
     POST /v1/recall     POST /v1/spool      POST /v1/observe     POST /v1/tools/{name}
     POST /v1/ingest     POST /v1/reindex    (both stream JSON lines)
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
+    /v1/work/* and /v1/dlq*: see `jobs.routes`
     POST /v1/wiki/related    POST /v1/wiki/links
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
@@ -30,6 +31,7 @@ from memory_os import __version__
 from memory_os.errors import BadRequest, MemoryOSError
 
 from memory_os_workers.answers import body, failure
+from memory_os_workers.jobs.routes import WorkRoutes
 from memory_os_workers.requests import BODY_MAX_BYTES, RECALL_FIELDS, checked, parse_object
 from memory_os_workers.run_files import service_token
 from memory_os_workers.service import Service
@@ -68,6 +70,7 @@ def build_app(service: Service) -> web.Application:
             web.post("/v1/stop", _stop),
         ]
     )
+    WorkRoutes(service).add_to(app)
     return app
 
 
@@ -214,6 +217,8 @@ async def _status(request: web.Request) -> web.Response:
     found = {"service": service.figures(), "background": background}
     if service.open_engine is not None:
         found.update(await _in(service.executors.tools, service.open_engine.status))
+    if service.pipeline is not None:
+        found["pipeline"] = await service.pipeline.figures()
     return web.json_response(found)
 
 

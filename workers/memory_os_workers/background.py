@@ -12,7 +12,7 @@ import errno
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,6 +115,8 @@ class Background:
         self.engine = engine
         self.settings = settings
         self.stopping = False
+        # The pk up to which workers embed; without a queue there is no such passage.
+        self.backlog: Callable[[], Awaitable[int]] = _no_backlog
         self._capture = capture
         self._embed = embed
         self._house = house
@@ -163,9 +165,17 @@ class Background:
             while self.engine.ready and not self.stopping:
                 await self._give_way()
                 started = time.monotonic()
-                if not await self._attempt(self.embedding, self._embed, self.engine.index_pending, size):
+                if not await self._embed_batch(size):
                     break
                 size = next_batch(size, time.monotonic() - started)
+
+    async def _embed_batch(self, size: int) -> int:
+        try:
+            backlog = await self.backlog()
+        except (sqlite3.Error, MemoryOSError, OSError) as error:
+            self.embedding.failed(error)
+            return 0
+        return await self._attempt(self.embedding, self._embed, self.engine.index_pending, size, backlog) or 0
 
     async def _give_way(self) -> None:
         """Let recalls in flight have the processor, for a while."""
@@ -194,6 +204,10 @@ class Background:
     def _count(self, duty: Duty) -> None:
         with suppress(sqlite3.Error, OSError, MemoryOSError):
             self.engine.store.count("background_failed", reason=f"{duty.name}: {duty.last_error}")
+
+
+async def _no_backlog() -> int:
+    return 0
 
 
 async def _pause(event: asyncio.Event, seconds: float) -> None:

@@ -154,6 +154,7 @@ def _service_and_layers(settings: Settings, *, sound: bool) -> Iterator[Finding]
         return
     yield _service(status)
     yield from _health(status)
+    yield _queue(status.get("pipeline") or {})
     for layer, trip in TRIPS.items():
         yield _round_trip(client, layer, trip)
 
@@ -164,6 +165,17 @@ def _service(status: dict[str, Any]) -> Finding:
     if service.get("errors"):
         return warn("service", f"{detail}, {service['errors']} errors ({service['last_error']}).", "See logs/service.log.")
     return ok("service", detail)
+
+
+def _queue(pipeline: dict[str, Any]) -> Finding:
+    """The job queue and its workers. Without them the service does the work itself, so nothing of it is a failure."""
+    if pipeline.get("findings"):
+        return warn("queue", "; ".join(pipeline["findings"]), "Until then the service does the work itself.")
+    mode = pipeline.get("mode", "off")
+    if mode == "off":
+        return ok("queue", "none: the service does the work itself")
+    workers, depth = len(pipeline.get("workers") or {}), pipeline.get("depth", 0)
+    return ok("queue", f"{mode} at {pipeline.get('address')}: {workers} workers alive, {depth} jobs waiting")
 
 
 def _health(status: dict[str, Any]) -> Iterator[Finding]:

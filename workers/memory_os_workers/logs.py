@@ -1,4 +1,4 @@
-"""The service's log: `logs/service.log`, five old files of 2 MB, private to the user.
+"""The logs: `logs/service.log` and `logs/worker.log`, five old files of 2 MB each, private to the user.
 
 Nobody's words are logged at INFO and above: ids, counts, durations and errors only.
 """
@@ -27,17 +27,25 @@ class _PrivateRotatingFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
 
-def configure_logs(settings: Settings) -> None:
+def configure_logs(settings: Settings, name: str = "service") -> None:
     """Send all logging of this process to the file, and to the terminal if there is one. Raises ServiceError."""
-    path = settings.logs_dir / "service.log"
-    formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
+    path = settings.logs_dir / f"{name}.log"
+    formatter = _formatter()
     try:
         handlers: list[logging.Handler] = [_PrivateRotatingFile(path, maxBytes=MAX_BYTES, backupCount=OLD_FILES)]
     except OSError as error:
         raise cannot_write(path, error) from error
     if sys.stderr is not None and sys.stderr.isatty():
         handlers.append(logging.StreamHandler())
+    _install(settings, formatter, handlers)
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """For a process that something else watches over, such as a container: its output is its log."""
+    _install(settings, _formatter(), [logging.StreamHandler()])
+
+
+def _install(settings: Settings, formatter: logging.Formatter, handlers: list[logging.Handler]) -> None:
     root = logging.getLogger()
     root.setLevel(settings.values.service.log_level)
     for old in root.handlers[:]:
@@ -48,3 +56,9 @@ def configure_logs(settings: Settings) -> None:
         root.addHandler(handler)
     # A full disk must not turn every log line into a traceback on stderr.
     logging.raiseExceptions = False
+
+
+def _formatter() -> logging.Formatter:
+    formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    return formatter

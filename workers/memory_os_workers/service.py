@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memory_os.engine import Engine
 
     from memory_os_workers.background import Background
+    from memory_os_workers.jobs.pipeline import Pipeline
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +53,10 @@ class Executors:
     capture: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "capture"))
     embed: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "embed"))
     house: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "house"))
+    pipeline: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "pipeline"))
 
     def all(self) -> tuple[ThreadPoolExecutor, ...]:
-        return (self.recall, self.tools, self.long, self.capture, self.embed, self.house)
+        return (self.recall, self.tools, self.long, self.capture, self.embed, self.house, self.pipeline)
 
 
 class Service:
@@ -68,6 +70,7 @@ class Service:
         self.failure: MemoryOSError | None = None
         self.model_error = ""
         self.background: Background | None = None
+        self.pipeline: Pipeline | None = None
         self.recalls_in_flight = 0
         self.requests = 0
         self.errors = 0
@@ -140,6 +143,8 @@ class Service:
             self.background.stopping = True
         if self._engine is not None:
             self._engine.halt()
+        if self.pipeline is not None:
+            await self.pipeline.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -178,6 +183,27 @@ class Service:
             self.model_error = str(error)
             self.note_error(error)
             _log.exception("the models could not be loaded; recall works by words only")
+        await self._start_pipeline(self._engine)
+
+    async def _start_pipeline(self, engine: Engine) -> None:
+        """The queue and its worker, when everything that a turn waits for is there."""
+        from memory_os_workers.jobs.pipeline import Pipeline
+
+        pipeline = Pipeline(
+            engine,
+            self.settings,
+            executor=self.executors.pipeline,
+            house=self.executors.house,
+            nudge=self.embed_soon,
+        )
+        self.pipeline = pipeline
+        if self.background is not None:
+            self.background.backlog = pipeline.backlog
+        try:
+            await pipeline.start()
+        except MemoryOSError as error:
+            pipeline.unavailable = str(error)
+            _log.error("no queue: %s", error)
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background

@@ -28,6 +28,8 @@ COMMANDS = {
     "soul": "memory_os_workers.cli.install:soul",
     "serve": "memory_os_workers.cli.lifecycle:serve",
     "stop": "memory_os_workers.cli.lifecycle:stop",
+    "worker": "memory_os_workers.cli.worker:worker",
+    "dlq": "memory_os_workers.cli.dlq:dlq",
     "status": "memory_os_workers.cli.status:status",
     "recall": "memory_os_workers.cli.recall:recall",
     "explain": "memory_os_workers.cli.recall:explain",

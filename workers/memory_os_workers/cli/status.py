@@ -103,6 +103,7 @@ def findings(found: dict[str, Any]) -> list[str]:
         for name, duty in background.items()
         if isinstance(duty, dict) and duty.get("failing")
     ]
+    lines += (found.get("pipeline") or {}).get("findings", [])
     return lines
 
 
@@ -160,11 +161,23 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}{aside}")
     passages, waiting = (found.get(name) if found.get(name) is not None else "?" for name in ("passages", "pending_embeddings"))
     out.print(f"Passages: {passages}, waiting for their vector: {waiting}")
+    if found.get("pipeline"):
+        out.print(_pipeline(found["pipeline"]))
     if service.get("last_error"):
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     for note in found.get("notes") or []:
         out.print(f"Note: {note}")
     out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
+
+
+def _pipeline(pipeline: dict[str, Any]) -> str:
+    """The queue in one line: which, who works on it, what waits."""
+    if pipeline["mode"] == "off":
+        return "Queue: none; the service does all work itself"
+    waiting = f"{pipeline['depth']} waiting, {pipeline['in_progress']} running, {pipeline['dead_letters']} dead"
+    workers = f"{len(pipeline['workers'])} workers alive"
+    by = "" if pipeline["worked_by"] == "workers" else "; the service does all work itself"
+    return f"Queue: {pipeline['mode']} ({pipeline['address']}), {workers}, {waiting}{by}"
 
 
 def _headline(service: dict[str, Any]) -> str:

@@ -1,0 +1,37 @@
+"""`memory-os worker`: takes jobs from the queue; on this machine or on any other."""
+
+from __future__ import annotations
+
+import click
+
+from memory_os_workers.cli.invocation import Invocation, json_option, pass_invocation
+
+
+@click.command()
+@click.option("--burst", is_flag=True, help="End when the queue is empty.")
+@click.option("--concurrency", type=click.IntRange(1, 64), help="Jobs at a time; default: `workers.concurrency`.")
+@click.option(
+    "--service", default="", help="URL of the service, for another machine; its token is in MEMORY_OS_SERVICE_TOKEN."
+)
+@click.option("--until-eof", is_flag=True, help="End with standard input: how the service runs its own worker.")
+@json_option
+@pass_invocation
+def worker(invocation: Invocation, burst: bool, concurrency: int | None, service: str, until_eof: bool) -> None:
+    """Work on the queue of this home until stopped (the service runs one worker by itself).
+
+    Any number of workers may work on one queue. SIGTERM lets the jobs in hand finish first.
+    """
+    from memory_os_workers.jobs.connection import WorkClient, service_token
+    from memory_os_workers.jobs.worker import Process, run
+    from memory_os_workers.logs import configure_logs, log_to_stderr
+
+    settings = invocation.settings
+    if until_eof:
+        configure_logs(settings, "worker")
+    else:
+        log_to_stderr(settings)
+    client = WorkClient(settings, service, service_token(settings) if service else "")
+    wanted = concurrency or settings.values.workers.concurrency
+    done = run(lambda: Process(settings, client, concurrency=wanted, burst=burst, until_eof=until_eof))
+    if not until_eof:
+        invocation.show(done, lambda out: out.print(f"{done['complete']} jobs done, {done['retried']} put back"))

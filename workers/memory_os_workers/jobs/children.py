@@ -1,0 +1,149 @@
+"""The service's children: the bundled Valkey and the embedded worker. One that dies comes back, later and later.
+
+They end with the service: the worker when its standard input ends (whatever ended the service), and it takes Valkey with
+it; what survives all the same is ended by the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from memory_os.config import Settings
+from memory_os.errors import MemoryOSError, QueueError
+
+from memory_os_workers.background import retry_delay
+from memory_os_workers.jobs import valkey
+
+_log = logging.getLogger(__name__)
+
+# One that lived so long was sound; its next death counts as a first one.
+STEADY_S = 60.0
+_WORKER_END_S = 3.0
+
+Spawn = Callable[[], Awaitable[asyncio.subprocess.Process]]
+Died = Callable[[str, int, int], Awaitable[None]]
+
+
+class Child:
+    """One supervised process. `died(name, pid, code)` is told of every unwanted end."""
+
+    def __init__(self, name: str, spawn: Spawn, died: Died) -> None:
+        self.name = name
+        self.process: asyncio.subprocess.Process | None = None
+        self.restarts = 0
+        self.last_error = ""
+        self.running = asyncio.Event()
+        self._spawn = spawn
+        self._died = died
+
+    async def supervise(self) -> None:
+        """Keep it running until cancelled."""
+        failures = 0
+        while True:
+            started = time.monotonic()
+            try:
+                self.process = await self._spawn()
+            except (MemoryOSError, OSError) as error:
+                self.last_error = str(error)
+                _log.error("%s can't be started: %s", self.name, error)
+            else:
+                self.last_error = ""
+                self.running.set()
+                code = await self.process.wait()
+                self.running.clear()
+                _log.error("%s (pid %d) ended with code %d", self.name, self.process.pid, code)
+                await self._died(self.name, self.process.pid, code)
+            failures = 0 if time.monotonic() - started > STEADY_S else failures + 1
+            self.restarts += 1
+            await asyncio.sleep(retry_delay(failures))
+
+    def figures(self) -> dict[str, Any]:
+        process = self.process if self.running.is_set() else None
+        return {
+            "pid": None if process is None else process.pid,
+            "restarts": self.restarts,
+            "last_error": self.last_error,
+            "memory_bytes": 0 if process is None else _resident_bytes(process.pid),
+        }
+
+
+class Children:
+    """`valkey` and `worker` are None where the configuration wants none."""
+
+    def __init__(self, settings: Settings, died: Died) -> None:
+        self._settings = settings
+        self._tasks: list[asyncio.Task[None]] = []
+        bundled = not settings.values.servers.redis_url
+        self.valkey = Child("valkey", lambda: valkey.start(settings), died) if bundled else None
+        self.worker = Child("worker", self._spawn_worker, died) if settings.values.workers.embedded else None
+
+    def start(self) -> None:
+        for child in (self.valkey, self.worker):
+            if child is not None:
+                self._tasks.append(asyncio.create_task(child.supervise()))
+
+    async def stop(self) -> None:
+        """End both, the worker first: it puts its jobs back while there is a queue."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.worker is not None and self.worker.process is not None:
+            await _end(self.worker.process)
+        if self.valkey is not None and self.valkey.process is not None:
+            with suppress(QueueError):
+                await valkey.stop(self._settings, self.valkey.process)
+
+    def figures(self) -> dict[str, Any]:
+        return {child.name: child.figures() for child in (self.valkey, self.worker) if child is not None}
+
+    async def _spawn_worker(self) -> asyncio.subprocess.Process:
+        if self.valkey is not None:
+            await self.valkey.running.wait()
+        settings = self._settings
+        environment = {
+            **os.environ,
+            "HERMES_HOME": str(settings.hermes_home),
+            "MEMORY_OS_HOME": str(settings.home),
+            "PYDANTIC_DISABLE_PLUGINS": "__all__",
+            "MALLOC_ARENA_MAX": "2",
+        }
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "memory_os_workers.cli", "worker", "--until-eof"),
+            cwd=settings.home,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Its standard input ends, and with it the worker; then harder."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for harder in (process.terminate, process.kill):
+        try:
+            await asyncio.wait_for(process.wait(), _WORKER_END_S)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                harder()
+        else:
+            return
+    await process.wait()
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123 - a pseudo file
+            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,147 @@
+"""What a worker can do, as ARQ functions: `embed`, `ingest`, `maintain`, and two for the benchmark.
+
+Each is idempotent: it asks the service what is still to be done, does it, and delivers. A transient fault is tried again
+with back-off; a permanent one, or the last attempt, becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from memory_os.errors import DocumentUnreadable, MemoryOSError
+
+from memory_os_workers.jobs import names, retries
+from memory_os_workers.jobs.address import is_queue_fault
+
+if TYPE_CHECKING:
+    import numpy as np
+    from arq.worker import Function
+    from numpy.typing import NDArray
+
+    from memory_os_workers.jobs.tools import Tools
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[..., Awaitable[Any]]
+# ARQ's own time-out fails a job without another attempt; ours comes first and is a transient fault.
+_MARGIN_S = 10
+
+
+async def embed(tools: Tools, hashes: list[str]) -> int:
+    """Embed the texts of these hashes that have no embedding yet. Returns how many were delivered."""
+    texts = await tools.ask(tools.service.texts, hashes)
+    vectors, fault = await _vectors(tools, texts)
+    if vectors:
+        await tools.ask(tools.service.embeddings, tools.fingerprint, vectors)
+    if fault is not None:
+        raise fault
+    return len(vectors)
+
+
+async def _vectors(tools: Tools, texts: dict[str, str]) -> tuple[dict[str, NDArray[np.float32]], Exception | None]:
+    """All vectors that can be made. A text that the encoder fails on takes no other down with it."""
+    if not texts:
+        return {}, None
+    try:
+        return await tools.embed(texts), None
+    except MemoryOSError:  # the model can't be loaded: no text's fault
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again, once it is known which text it is
+        if len(texts) == 1:
+            return {}, error
+    keys = list(texts)
+    half = len(keys) // 2
+    first, fault = await _vectors(tools, {key: texts[key] for key in keys[:half]})
+    second, later = await _vectors(tools, {key: texts[key] for key in keys[half:]})
+    return {**first, **second}, fault or later
+
+
+async def ingest(tools: Tools, name: str, stamp: str) -> int:
+    """Read, cut and embed one file; the service commits it. Returns its passages.
+
+    `name` as in `documents`: relative to the vault or absolute; `stamp` is the state that was seen.
+    """
+    try:
+        prepared = await tools.prepare(name)
+    except DocumentUnreadable:
+        # Gone, or not to be seen from this machine: the service looks for itself.
+        await tools.ask(tools.service.post, "document", {"name": name, "stamp": stamp, "gone": True})
+        return 0
+    body = {"name": name, "stamp": stamp, "document": prepared.as_dict()}
+    await tools.ask(tools.service.post, "document", body)
+    return len(prepared.pieces)
+
+
+async def maintain(tools: Tools, duty: str, slot: str) -> Any:
+    """Have the service run a maintenance duty that was due in this slot of time."""
+    return await tools.ask(tools.service.post, "duty", {"name": duty, "slot": slot}, names.TIMEOUTS_S["maintain"])
+
+
+async def noop(tools: Tools, number: int = 0) -> None:
+    """Nothing, for the benchmark of the queue itself."""
+
+
+async def wait(tools: Tools, number: int = 0, seconds: float = 0.1) -> None:
+    """Sleep, for the benchmark of several workers."""
+    await asyncio.sleep(seconds)
+
+
+FUNCTIONS: dict[str, Work] = {"embed": embed, "ingest": ingest, "maintain": maintain, "noop": noop, "wait": wait}
+
+
+def arq_functions(tools: Tools) -> list[Function]:
+    """All of them, wrapped in the retry policy."""
+    from arq.worker import func
+
+    return [
+        func(
+            _with_policy(tools, name, work),  # type: ignore[arg-type]
+            name=name,
+            timeout=names.TIMEOUTS_S[name] + _MARGIN_S,
+            keep_result=names.KEEP_RESULT_S,
+            # The policy decides; ARQ counts a lost worker and a restarted Redis as tries too.
+            max_tries=1_000_000,
+        )
+        for name, work in FUNCTIONS.items()
+    ]
+
+
+def _with_policy(tools: Tools, name: str, work: Work) -> Callable[..., Awaitable[Any]]:
+    async def run(ctx: dict[str, Any], *arguments: Any) -> Any:
+        try:
+            async with asyncio.timeout(names.TIMEOUTS_S[name]):
+                return await work(tools, *arguments)
+        except Exception as error:  # noqa: BLE001 - retried, or kept as a dead letter with its class
+            return await _after_fault(tools, name, ctx, list(arguments), error)
+
+    run.__qualname__ = name
+    return run
+
+
+async def _after_fault(tools: Tools, name: str, ctx: dict[str, Any], arguments: list[Any], error: Exception) -> None:
+    """Raise ARQ's Retry for what is worth it; else leave a dead letter, and the job is done."""
+    from arq import Retry
+
+    attempt = int(ctx["job_try"])
+    if is_queue_fault(error) or not retries.is_last(error, attempt):
+        seconds = retries.wait_for(error, attempt, time.time())
+        _log.info("%s: attempt %d failed (%s), again in %.1f s", ctx["job_id"], attempt, type(error).__name__, seconds)
+        raise Retry(defer=seconds) from error
+    _log.error("%s: attempt %d failed for good", ctx["job_id"], attempt, exc_info=error)
+    letter = {
+        "job": ctx["job_id"],
+        "function": name,
+        "payload": arguments,
+        "error": type(error).__name__,
+        "message": str(error),
+        "attempts": attempt,
+    }
+    try:
+        await tools.ask(tools.service.dead_letter, letter)
+    except Exception as away:
+        # Nobody to keep it: the job stays in the queue until somebody does.
+        raise Retry(defer=retries.CAP_S) from away

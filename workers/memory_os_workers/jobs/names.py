@@ -1,0 +1,79 @@
+"""Names in Redis, job ids, time-outs: everything two processes must agree on.
+
+Every key carries the home's id, so that any number of homes share one Redis.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+# A job's result is not kept: whether work is needed is asked of memory, and an id that lingers would hold up a second run.
+KEEP_RESULT_S = 0
+# ARQ looks for jobs this often; its default of 0.5 s would let a worker idle between short jobs.
+POLL_DELAY_S = 0.05
+# With nothing to do for a while, the machine may sleep longer between two looks.
+IDLE_POLL_S = 0.5
+IDLE_AFTER_S = 10.0
+# A worker's sign of life, and how long one that is late is still taken for alive: at nice 19 beside a busy machine a
+# beat comes seconds late.
+HEALTH_EVERY_S = 3.0
+ALIVE_S = 15.0
+# On SIGTERM a worker finishes what it is at, for so long; then it is cancelled and put back.
+COMPLETION_WAIT_S = 20
+
+# Longest run of a job, by function. Whatever dies is put back within ALIVE_S, long before these.
+TIMEOUTS_S = {"embed": 120, "ingest": 300, "curate": 900, "maintain": 1800, "index_fabric": 300, "noop": 10, "wait": 60}
+
+# Hashes of one `embed` job: one call of the encoder, a second or two on two cores.
+EMBED_JOB_MAX = 32
+
+
+def queue_name(home_id: str) -> str:
+    """The sorted set of waiting and running jobs."""
+    return f"{prefix(home_id)}queue"
+
+
+def prefix(home_id: str) -> str:
+    return f"memory-os:{home_id}:"
+
+
+def held_key(home_id: str) -> str:
+    """Hash: job id -> the worker that runs it. What a dead worker holds is put back at once."""
+    return f"{prefix(home_id)}held"
+
+
+def crashes_key(home_id: str) -> str:
+    """Hash: job id -> how many workers died while at it."""
+    return f"{prefix(home_id)}crashes"
+
+
+def workers_key(home_id: str) -> str:
+    """Set of worker ids that ever beat; a dead one is taken out when it is noticed."""
+    return f"{prefix(home_id)}workers"
+
+
+def health_key(home_id: str, worker_id: str) -> str:
+    """ARQ's health key, one for each worker."""
+    return f"{prefix(home_id)}health:{worker_id}"
+
+
+def worker_id(host: str, pid: int) -> str:
+    return f"{host}:{pid}"
+
+
+def job_id(home_id: str, function: str, arguments: list[Any]) -> str:
+    """Deterministic: the same work has one id, however often it is asked for."""
+    digest = hashlib.sha256(json.dumps(arguments, ensure_ascii=True, sort_keys=True).encode()).hexdigest()[:32]
+    return f"{prefix(home_id)}{function}:{digest}"
+
+
+def encode(value: Any) -> bytes:
+    """ARQ's serialiser: JSON, never pickle. An exception becomes its text."""
+    return json.dumps(value, ensure_ascii=True, default=str).encode()
+
+
+def decode(data: bytes) -> Any:
+    """ARQ's deserialiser."""
+    return json.loads(data)

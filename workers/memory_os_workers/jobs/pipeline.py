@@ -1,0 +1,295 @@
+"""The service's end of the pipeline: the queue, the children, and what becomes a job.
+
+While the queue answers and a worker is alive, a backlog goes there; else the service does the work itself, as before. What
+is to be done is asked of memory and the disk each time, so a job that is lost is handed out again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from memory_os.config import Settings
+from memory_os.errors import MemoryOSError, QueueError
+
+from memory_os_workers.jobs import names, valkey
+from memory_os_workers.jobs.address import queue_address
+from memory_os_workers.jobs.children import Children
+from memory_os_workers.jobs.queue import Job, Queue
+
+if TYPE_CHECKING:
+    from memory_os.documents.scan import Seen
+    from memory_os.engine import Engine
+
+_log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 2.0
+# So few texts are a live turn: the service embeds them at once, for a worker would only come later.
+OWN_MAX = 16
+# Jobs that may wait at a time: enough for dozens of workers, little enough that what comes next is not behind a week's work.
+EMBED_JOBS_MAX = 128
+DOCUMENT_JOBS_MAX = 1000
+# A queue that has just been started is not yet away.
+_STARTING_S = 15.0
+
+
+class Pipeline:
+    """One service's. `queue` is None where none is wanted: no server is configured, and no worker of our own."""
+
+    def __init__(
+        self, engine: Engine, settings: Settings, *, executor: Executor, house: Executor, nudge: Callable[[], None]
+    ) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.queue: Queue | None = None
+        self.children: Children | None = None
+        self.unavailable = ""
+        # `house` reads folders, and may wait there for `executor`: never the same threads.
+        self._executor = executor
+        self._house = house
+        self._nudge = nudge
+        self._started_at = time.time()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._loop = asyncio.get_running_loop()
+        # Up to this pk passages are a backlog that workers embed; what is newer was just said.
+        self._backlog = 0
+        self._embedding: dict[str, frozenset[str]] = {}
+        self._preparing: set[str] = set()
+        self._more_documents = False
+
+    @property
+    def usable(self) -> bool:
+        return self.queue is not None and self.queue.usable
+
+    # -- its life ------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the children and the look at the queue. Raises ConfigError for an address that is none."""
+        values = self.settings.values
+        if not values.servers.redis_url:
+            if not values.workers.embedded:
+                return
+            if (reason := valkey.unavailable(self.settings)) is not None:
+                self.unavailable = str(reason)
+                await self._in_thread(self._count_unavailable, reason.message)
+                return
+        # Imported on a thread: it takes a quarter of a second, and requests go on meanwhile.
+        await self._in_thread(_import_clients)
+        home_id = await self._in_thread(lambda: self.engine.store.home_id)
+        self.queue = Queue(queue_address(self.settings), home_id)
+        self.children = Children(self.settings, self._child_died)
+        self.children.start()
+        self.engine.documents.hand_over = self._hand_over
+        self._tasks.append(asyncio.create_task(self._watch()))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.children is not None:
+            await self.children.stop()
+        if self.queue is not None:
+            await self.queue.close()
+
+    async def _watch(self) -> None:
+        """Look at the queue every few seconds. Never ends by a fault of it."""
+        while True:
+            try:
+                await self._look()
+            except QueueError:
+                pass  # the queue remembers it, and `status` tells
+            except (MemoryOSError, sqlite3.Error, OSError) as error:
+                _log.error("looking after the queue failed: %s", error)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _look(self) -> None:
+        queue = self.queue
+        if queue is None:
+            return
+        was_usable = queue.usable
+        if queue.address.bundled and queue.fault is not None:
+            # The server may have been started anew, with a new password.
+            await queue.move_to(queue_address(self.settings))
+        await queue.look()
+        for job in await queue.put_back_lost():
+            await self._in_thread(self._bury, job)
+        await self._forget_finished(queue)
+        if queue.usable != was_usable:
+            _log.info("the backlog is now worked on by %s", "workers" if queue.usable else "the service itself")
+            self._nudge()
+        if self._more_documents and len(self._preparing) < DOCUMENT_JOBS_MAX // 2:
+            self._more_documents = False
+            # Not awaited: where it must read the files itself, that takes its time.
+            self._loop.run_in_executor(self._house, self._refresh_documents)
+
+    def _refresh_documents(self) -> None:
+        try:
+            self.engine.documents.refresh()
+        except (MemoryOSError, sqlite3.Error, OSError) as error:
+            _log.error("the documents could not be looked at: %s", error)
+            with suppress(sqlite3.Error, OSError, MemoryOSError):
+                self.engine.store.count("documents_failed", reason=str(error))
+
+    async def _forget_finished(self, queue: Queue) -> None:
+        waiting = await queue.waiting([*self._embedding, *self._preparing])
+        self._embedding = {job: hashes for job, hashes in self._embedding.items() if job in waiting}
+        self._preparing &= waiting
+
+    async def _child_died(self, name: str, pid: int, code: int) -> None:
+        await self._in_thread(self._count_restart, name, f"pid {pid} ended with code {code}")
+        if name == "worker" and self.queue is not None:
+            import socket
+
+            with suppress(QueueError):
+                await self.queue.worker_died(names.worker_id(socket.gethostname(), pid))
+
+    # -- embedding -----------------------------------------------------------------------------------------------------
+
+    async def backlog(self) -> int:
+        """The pk up to which passages are embedded by workers; 0 while the service does it all. Hands out what is new.
+
+        Raises what memory.db raises.
+        """
+        queue = self.queue
+        if queue is None or not queue.usable:
+            self._backlog = 0
+            self._embedding.clear()
+            return 0
+        try:
+            await self._hand_out(queue)
+        except QueueError:
+            self._backlog = 0
+            self._embedding.clear()
+        return self._backlog
+
+    async def _hand_out(self, queue: Queue) -> None:
+        own = await self._in_thread(lambda: self.engine.index.unembedded(OWN_MAX + 1, after=self._backlog))
+        if len(own) > OWN_MAX:
+            self._backlog = max(own.values())
+        if not self._backlog or len(self._embedding) > EMBED_JOBS_MAX // 2:
+            return
+        room = EMBED_JOBS_MAX - len(self._embedding)
+        hashes = await self._in_thread(self._to_hand_out, room * names.EMBED_JOB_MAX)
+        batches = [hashes[at : at + names.EMBED_JOB_MAX] for at in range(0, len(hashes), names.EMBED_JOB_MAX)]
+        ids = await queue.enqueue_all([("embed", [batch]) for batch in batches])
+        self._embedding.update(zip(ids, map(frozenset, batches), strict=True))
+
+    def _to_hand_out(self, limit: int) -> list[str]:
+        elsewhere = self.engine.dead_letters.hashes().union(*self._embedding.values())
+        found = self.engine.index.unembedded(limit, elsewhere=elsewhere)
+        return [one for one, newest in found.items() if newest <= self._backlog]
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    def _hand_over(self, wanted: Sequence[Seen]) -> bool:
+        """For Documents, on its own thread: whether workers read and cut these files."""
+        if not self.usable or not wanted:
+            return False
+        work = asyncio.run_coroutine_threadsafe(self._enqueue_documents(wanted), self._loop)
+        try:
+            work.result()
+        except QueueError:
+            return False
+        return True
+
+    async def _enqueue_documents(self, wanted: Sequence[Seen]) -> None:
+        queue = self.queue
+        assert queue is not None
+        jobs: list[tuple[str, list[Any]]] = [("ingest", [one.name, one.stamp]) for one in wanted]
+        ids = [names.job_id(queue.home_id, function, arguments) for function, arguments in jobs]
+        dead = await self._in_thread(lambda: {one.job for one in self.engine.dead_letters.all()})
+        fresh = [job for job, one in zip(jobs, ids, strict=True) if one not in self._preparing and one not in dead]
+        room = max(0, DOCUMENT_JOBS_MAX - len(self._preparing))
+        self._more_documents = len(fresh) > room
+        self._preparing.update(await queue.enqueue_all(fresh[:room]))
+
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def requeue(self, number: int) -> dict[str, Any]:
+        """Try a dead letter again: in the queue, or by deriving its work anew. Raises BadRequest, QueueError."""
+        letter = await self._in_thread(self.engine.dead_letters.one, number)
+        derived = letter.function in ("embed", "ingest")
+        if self.queue is not None and self.queue.usable:
+            await self.queue.enqueue(letter.function, letter.payload)
+        elif not derived:
+            raise self._why_not()
+        await self._in_thread(self.engine.dead_letters.remove, number)
+        self._nudge()
+        return dict(letter.as_dict())
+
+    def _why_not(self) -> QueueError:
+        fault = None if self.queue is None else self.queue.fault
+        return fault or QueueError("No worker is alive.", cure="Start one with `memory-os worker`.")
+
+    def _bury(self, job: Job) -> None:
+        message = "Every worker that began it died; look at logs/worker.log and at the memory of the machine."
+        self.engine.dead_letters.add(job.id, job.function, job.arguments, "WorkerDied", message, 1)
+
+    # -- for status ----------------------------------------------------------------------------------------------------
+
+    async def figures(self) -> dict[str, Any]:
+        """How the queue stands: who works, what waits, since when it is away and what mends that."""
+        queue = self.queue
+        found: dict[str, Any] = {
+            "mode": self._mode(),
+            "worked_by": "workers" if self.usable else "service",
+            "dead_letters": await self._in_thread(self.engine.dead_letters.count),
+            "children": {} if self.children is None else self.children.figures(),
+        }
+        if queue is not None:
+            standing = queue.standing
+            found |= {
+                "address": queue.address.shown,
+                "depth": standing.depth,
+                "in_progress": standing.in_progress,
+                "workers": dict(standing.workers),
+                "put_back": queue.put_back,
+                "away_since": queue.fault_since if queue.fault is not None else None,
+                "fault": "" if queue.fault is None else str(queue.fault),
+            }
+        found["findings"] = self._findings(found)
+        return found
+
+    def _mode(self) -> str:
+        if self.queue is None:
+            return "off"
+        return "embedded" if self.queue.address.bundled else "server"
+
+    def _findings(self, found: dict[str, Any]) -> list[str]:
+        lines = [f"no queue: {self.unavailable}"] if self.unavailable else []
+        starting = time.time() - self._started_at < _STARTING_S
+        if not starting and self.queue is not None:
+            if found["fault"]:
+                since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found["away_since"]))
+                lines.append(f"the queue is away since {since}: {found['fault']}")
+            elif not found["workers"]:
+                lines.append("no worker is alive; the service does the work itself. Start one with `memory-os worker`.")
+        if found["dead_letters"]:
+            lines.append(f"{found['dead_letters']} jobs failed for good: `memory-os dlq list` shows why")
+        return lines
+
+    # -- threads -------------------------------------------------------------------------------------------------------
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await self._loop.run_in_executor(self._executor, work, *arguments)
+
+    def _count_unavailable(self, reason: str) -> None:
+        with suppress(sqlite3.Error, OSError, MemoryOSError):
+            self.engine.store.count("queue_unavailable", reason=reason)
+
+    def _count_restart(self, name: str, reason: str) -> None:
+        with suppress(sqlite3.Error, OSError, MemoryOSError):
+            self.engine.store.count(f"{name}_restarted", reason=reason)
+
+
+def _import_clients() -> None:
+    import arq
+    import redis.asyncio
+
+    del arq, redis

@@ -1,0 +1,196 @@
+"""What workers ask the service, and what they deliver: `/v1/work/*`; and its dead letters: `/v1/dlq`.
+
+    POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
+    POST /v1/work/document  POST /v1/work/dead_letter
+    GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
+
+The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from memory_os import __version__
+from memory_os.errors import BadRequest, ServiceUnavailable
+
+from memory_os_workers.jobs.connection import vectors_of
+from memory_os_workers.requests import checked, parse_object
+
+if TYPE_CHECKING:
+    from memory_os.engine import Engine
+
+    from memory_os_workers.jobs.pipeline import Pipeline
+    from memory_os_workers.service import Service
+
+# A prepared document of many thousand passages.
+BODY_MAX_BYTES = 32 * 1024 * 1024
+
+
+class WorkRoutes:
+    """The handlers over one service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def add_to(self, app: web.Application) -> None:
+        app.add_routes(
+            [
+                web.post("/v1/work/hello", self.hello),
+                web.post("/v1/work/texts", self.texts),
+                web.post("/v1/work/embeddings", self.embeddings),
+                web.post("/v1/work/document", self.document),
+                web.post("/v1/work/dead_letter", self.dead_letter),
+                web.get("/v1/dlq", self.dlq),
+                web.post("/v1/dlq/requeue", self.requeue),
+                web.post("/v1/dlq/drop", self.drop),
+            ]
+        )
+
+    # -- workers -------------------------------------------------------------------------------------------------------
+
+    async def hello(self, request: web.Request) -> web.Response:
+        """Who we are; a worker of another version is refused."""
+        from memory_os.embedding import FINGERPRINT
+
+        body = checked(await _body(request), {"worker": str, "version": str})
+        if body.get("version", __version__) != __version__:
+            raise BadRequest(
+                f"The service is memory-os {__version__}, the worker {body['version']}.",
+                cure="Install the same version for both.",
+            )
+        engine = await self._service.engine()
+        home_id = await self._in_thread(lambda: engine.store.home_id)
+        return web.json_response(
+            {
+                "home_id": home_id,
+                "fingerprint": FINGERPRINT,
+                "version": __version__,
+                "home": str(self._service.settings.home),
+            }
+        )
+
+    async def texts(self, request: web.Request) -> web.Response:
+        """Of the hashes, those still to be embedded, with their texts."""
+        hashes = _strings(await _body(request), "hashes")
+        engine = await self._service.engine()
+        return web.json_response({"texts": await self._in_thread(engine.index.texts_to_embed, hashes)})
+
+    async def embeddings(self, request: web.Request) -> web.Response:
+        """Keep delivered vectors, if they are of this pipeline's fingerprint."""
+        body = checked(await _body(request), {"fingerprint": str, "vectors": dict})
+        engine = await self._service.engine()
+        kept = await self._in_thread(_keep, engine, str(body.get("fingerprint", "")), body.get("vectors") or {})
+        self._service.embed_soon()
+        return web.json_response({"kept": kept})
+
+    async def document(self, request: web.Request) -> web.Response:
+        """Commit a prepared document; one that changed meanwhile is refused as `stale`, and handed out again."""
+        body = checked(await _body(request), {"name": str, "document": dict, "gone": bool})
+        engine = await self._service.engine()
+        report = await self._in_thread(_commit, engine, body)
+        self._service.embed_soon()
+        return web.json_response(report)
+
+    async def dead_letter(self, request: web.Request) -> web.Response:
+        types = {"job": str, "function": str, "payload": list, "error": str, "message": str, "attempts": int}
+        body = checked(await _body(request), types)
+        missing = [name for name in types if body.get(name) is None]
+        if missing:
+            raise BadRequest(f"A dead letter needs {', '.join(missing)}.")
+        engine = await self._service.engine()
+        number = await self._in_thread(lambda: engine.dead_letters.add(*(body[name] for name in types)))
+        return web.json_response({"id": number})
+
+    # -- people --------------------------------------------------------------------------------------------------------
+
+    async def dlq(self, request: web.Request) -> web.Response:
+        engine = await self._service.engine()
+        letters = await self._in_thread(engine.dead_letters.all)
+        return web.json_response({"dead_letters": [one.as_dict() for one in letters]})
+
+    async def requeue(self, request: web.Request) -> web.Response:
+        """`{"ids": [...]}`, or every one with `{"all": true}`."""
+        numbers, pipeline = await self._numbers(request), self._pipeline()
+        return web.json_response({"requeued": [await pipeline.requeue(number) for number in numbers]})
+
+    async def drop(self, request: web.Request) -> web.Response:
+        numbers = await self._numbers(request)
+        engine = await self._service.engine()
+
+        def remove() -> list[dict[str, Any]]:
+            return [engine.dead_letters.remove(number).as_dict() for number in numbers]
+
+        return web.json_response({"dropped": await self._in_thread(remove)})
+
+    async def _numbers(self, request: web.Request) -> list[int]:
+        body = checked(await _body(request), {"ids": list, "all": bool})
+        engine = await self._service.engine()
+        if body.get("all"):
+            return [one.id for one in await self._in_thread(engine.dead_letters.all)]
+        ids = body.get("ids") or []
+        if not ids or not all(isinstance(one, int) and not isinstance(one, bool) for one in ids):
+            raise BadRequest("`ids` must be a list of the numbers of dead letters.", cure="Or send `all`: true.")
+        return list(ids)
+
+    def _pipeline(self) -> Pipeline:
+        if self._service.pipeline is None:
+            raise ServiceUnavailable("The service is still starting.", cure="Try again.")
+        return self._service.pipeline
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._service.executors.pipeline, work, *arguments)
+
+
+def _keep(engine: Engine, fingerprint: str, encoded: dict[str, Any]) -> int:
+    if fingerprint != engine.index.fingerprint:
+        raise BadRequest(
+            f"These vectors are of {fingerprint}, this memory is of {engine.index.fingerprint}.",
+            cure="Install the same version of memory-os for both.",
+        )
+    dimension = 0 if engine.indexing.embedder is None else engine.indexing.embedder.dimension
+    if not dimension:
+        raise ServiceUnavailable("The service's own model is still loading.", cure="Try again.")
+    try:
+        vectors = vectors_of(encoded, dimension)
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise BadRequest(f"A vector can't be read: {error}.") from error
+    engine.index.store_embeddings(vectors)
+    return len(vectors)
+
+
+def _commit(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
+    from memory_os.documents.prepare import Prepared
+    from memory_os.documents.scan import Seen
+
+    name = body.get("name") or ""
+    if body.get("gone"):
+        # The worker does not see it. If we do, its machine has another view of the disk, and we read it ourselves.
+        report = engine.documents.take(Seen(name, 0, 0))
+        if report.status in ("ok", "unchanged"):
+            engine.store.count("worker_lacks_file", reason=name)
+    elif isinstance(body.get("document"), dict):
+        prepared = Prepared.from_dict(body["document"])
+        if prepared.name != name:
+            raise BadRequest("`document` is of another file than `name`.")
+        report = engine.documents.commit(prepared)
+    else:
+        raise BadRequest("`document` is missing.")
+    if report.status != "stale":
+        engine.dead_letters.supersede("ingest", name)
+    return {"path": report.path, "status": report.status, "reason": report.reason, "chunks": report.chunks}
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    return parse_object(await request.clone(client_max_size=BODY_MAX_BYTES).read())
+
+
+def _strings(body: dict[str, Any], key: str) -> list[str]:
+    found = body.get(key)
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadRequest(f"`{key}` must be a list of strings.")
+    return found

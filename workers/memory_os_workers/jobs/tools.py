@@ -1,0 +1,92 @@
+"""What the functions of one worker share: the way to the service, the threads, and the model once it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_os.config import Settings
+from memory_os.errors import EmbeddingError, ServiceUnavailable
+
+from memory_os_workers.jobs.connection import WorkClient
+
+if TYPE_CHECKING:
+    import numpy as np
+    from memory_os.documents.prepare import Prepared
+    from memory_os.embedding import Embedder
+    from numpy.typing import NDArray
+
+_T = TypeVar("_T")
+
+
+class Tools:
+    """One worker's. `fingerprint` and `vault` are the service's, known after `greet`."""
+
+    def __init__(self, settings: Settings, service: WorkClient) -> None:
+        values = settings.values
+        embedding = values.embedding.model_copy(update={"threads": values.workers.threads})
+        self.settings = dataclasses.replace(settings, values=values.model_copy(update={"embedding": embedding}))
+        self.service = service
+        self.fingerprint = ""
+        self._embedder: Embedder | None = None
+        self._asking = ThreadPoolExecutor(values.workers.concurrency, "ask")
+        # One: two encoders at a time on the same cores are no faster, and twice as large.
+        self._embedding = ThreadPoolExecutor(1, "embed")
+        self._preparing = ThreadPoolExecutor(1, "prepare")
+
+    async def ask(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """A call of the service, on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._asking, call, *arguments)
+
+    async def embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
+        """Vectors by hash, shape (dimension,). The model is loaded at the first call. Raises EmbeddingError."""
+        return await asyncio.get_running_loop().run_in_executor(self._embedding, self._embed, texts)
+
+    async def prepare(self, name: str) -> Prepared:
+        """One file of the vault, or by its absolute path, read and cut. Raises DocumentUnreadable if it is gone."""
+        return await asyncio.get_running_loop().run_in_executor(self._preparing, self._prepare, name)
+
+    def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
+        from memory_os.embedding import FINGERPRINT, load_embedder
+        from memory_os.embedding.cache import shared
+
+        if self.fingerprint != FINGERPRINT:
+            raise EmbeddingError(
+                f"The service embeds with {self.fingerprint}, this worker with {FINGERPRINT}.",
+                cure="Install the same version of memory-os for both.",
+            )
+        if self._embedder is None:
+            self._embedder = shared(load_embedder(self.settings), self.settings, FINGERPRINT)
+        vectors = self._embedder.embed_passages(list(texts.values()))
+        return dict(zip(texts, vectors, strict=True))
+
+    def _prepare(self, name: str) -> Prepared:
+        from memory_os.documents.prepare import prepare_file
+
+        return prepare_file(Path(self.settings.vault), name, time.time())
+
+    def close(self) -> None:
+        for threads in (self._asking, self._embedding, self._preparing):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def greet(tools: Tools, worker: str, ended: asyncio.Event) -> str:
+    """The service's home id, as soon as it answers; empty when the worker ends before. Raises what it refuses with."""
+    wait_s = 0.2
+    while not ended.is_set():
+        try:
+            hello = await tools.ask(tools.service.hello, worker)
+        except ServiceUnavailable:
+            try:
+                await asyncio.wait_for(ended.wait(), wait_s)
+            except TimeoutError:
+                wait_s = min(5.0, 2 * wait_s)
+        else:
+            tools.fingerprint = str(hello["fingerprint"])
+            return str(hello["home_id"])
+    return ""

@@ -1,0 +1,231 @@
+"""The worker process: ARQ over the queue of one home, until it is told to end.
+
+It outlives Redis and the service: whichever is away, it waits for it and goes on. It holds no state; `kill -9` costs
+nothing but the time of the job it was at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from arq import create_pool
+from arq.worker import Worker as ArqWorker
+from memory_os.config import Settings
+from memory_os.errors import QueueError
+
+from memory_os_workers.jobs import names
+from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
+from memory_os_workers.jobs.connection import WorkClient
+from memory_os_workers.jobs.functions import arq_functions
+from memory_os_workers.jobs.queue import Queue
+from memory_os_workers.jobs.schedule import cron_jobs
+from memory_os_workers.jobs.tools import Tools, greet
+
+_log = logging.getLogger(__name__)
+
+# Whatever a person does on this machine comes first.
+NICENESS = 19
+_RECONNECT_MAX_S = 5.0
+
+
+class Worker(ArqWorker):
+    """ARQ's worker with a sign of life that bears a busy machine, and longer pauses when there is nothing to do."""
+
+    def __init__(self, home_id: str, worker: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._home_id = home_id
+        self._worker = worker
+        self._active_at = time.monotonic()
+
+    async def record_health(self) -> None:
+        before = self._last_health_check
+        await super().record_health()
+        if self._last_health_check != before:
+            async with self.pool.pipeline(transaction=False) as pipe:
+                # ARQ lets it expire a second after the next beat is due.
+                pipe.expire(self.health_check_key, int(names.ALIVE_S))
+                pipe.sadd(names.workers_key(self._home_id), self._worker)
+                await pipe.execute()
+
+    async def _poll_iteration(self) -> None:
+        await super()._poll_iteration()
+        now = time.monotonic()
+        if self.tasks:
+            self._active_at = now
+        elif not self.burst and self.allow_pick_jobs and now - self._active_at > names.IDLE_AFTER_S:
+            await asyncio.sleep(names.IDLE_POLL_S)
+
+
+class Process:
+    """One `memory-os worker`. `until_eof`: it belongs to a service, and ends when its standard input does."""
+
+    def __init__(self, settings: Settings, service: WorkClient, *, concurrency: int, burst: bool, until_eof: bool) -> None:
+        self.settings = settings
+        self.address = queue_address(settings)
+        self.id = names.worker_id(socket.gethostname(), os.getpid())
+        self._tools = Tools(settings, service)
+        self._concurrency = concurrency
+        self._burst = burst
+        self._until_eof = until_eof
+        self._ended = asyncio.Event()
+        self._arq: Worker | None = None
+        self._home_id = ""
+        self._server = ""
+        self.done = {"complete": 0, "retried": 0, "failed": 0}
+
+    async def run(self) -> None:
+        """Work until a signal, the end of standard input, or (burst) an empty queue.
+
+        Raises ConfigError, and what the service refuses it with.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._finish, number)
+        if self._until_eof:
+            await self._watch_standard_input()
+        try:
+            self._home_id = await greet(self._tools, self.id, self._ended)
+            while not self._ended.is_set():
+                await self._work()
+        finally:
+            self._tools.close()
+            if self._until_eof and self.address.bundled and self._home_id:
+                await self._end_queue_server()
+
+    async def _work(self) -> None:
+        """One ARQ worker for as long as Redis is there."""
+        wait_s = random.uniform(0.1, 1.0)  # noqa: S311 - spreads reconnections, no secret
+        try:
+            self._arq = await self._connected()
+            _log.info("worker %s works on %s", self.id, self.address.shown)
+            await asyncio.wait({asyncio.ensure_future(self._arq.async_run())})
+            main = self._arq.main_task
+            if main is not None and not main.cancelled():
+                main.result()
+            # Cancelled by a signal, or burst and done.
+            self._ended.set()
+        except Exception as error:
+            if not is_queue_fault(error):
+                raise
+            fault = typed(error, self.address.shown)
+            _log.warning("%s Trying again.", fault)
+            if self._burst:
+                raise fault from error
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), min(_RECONNECT_MAX_S, wait_s))
+        finally:
+            await self._leave()
+
+    async def _connected(self) -> Worker:
+        options: dict[str, Any] = {"job_serializer": names.encode, "job_deserializer": names.decode}
+        queue = names.queue_name(self._home_id)
+        # The address anew: the bundled server may have a new password since.
+        pool = await create_pool(queue_address(self.settings).redis_settings(), default_queue_name=queue, **options)
+        self._server = str((await pool.info("server")).get("run_id", ""))
+        return Worker(
+            self._home_id,
+            self.id,
+            functions=arq_functions(self._tools),
+            cron_jobs=cron_jobs(self._tools, self._home_id),
+            redis_pool=pool,
+            queue_name=queue,
+            burst=self._burst,
+            on_job_start=self._hold,
+            after_job_end=self._let_go,
+            handle_signals=False,
+            job_completion_wait=names.COMPLETION_WAIT_S,
+            max_jobs=self._concurrency,
+            poll_delay=names.POLL_DELAY_S,
+            health_check_interval=names.HEALTH_EVERY_S,
+            health_check_key=names.health_key(self._home_id, self.id),
+            keep_result=names.KEEP_RESULT_S,
+            log_results=False,
+            **options,
+        )
+
+    async def _leave(self) -> None:
+        """Put back what was being done, take the sign of life away, close the connection."""
+        arq, self._arq = self._arq, None
+        if arq is None:
+            return
+        for name in self.done:
+            self.done[name] += getattr(arq, f"jobs_{name}")
+        running = list(arq.tasks.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        with suppress(Exception):  # Redis may be what went; then all of it expires by itself
+            await arq.pool.delete(arq.health_check_key)
+            await arq.pool.srem(names.workers_key(self._home_id), self.id)  # type: ignore[misc]
+        with suppress(Exception):
+            await arq.pool.aclose(close_connection_pool=True)
+
+    async def _hold(self, ctx: dict[Any, Any]) -> None:
+        await ctx["redis"].hset(names.held_key(self._home_id), ctx["job_id"], self.id)
+
+    async def _let_go(self, ctx: dict[Any, Any]) -> None:
+        async with ctx["redis"].pipeline(transaction=False) as pipe:
+            pipe.hdel(names.held_key(self._home_id), ctx["job_id"])
+            pipe.hdel(names.crashes_key(self._home_id), ctx["job_id"])
+            await pipe.execute()
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _finish(self, number: int) -> None:
+        """Finish what is being done, take nothing new; a second signal cancels it."""
+        again = self._ended.is_set()
+        self._ended.set()
+        if self._arq is not None:
+            number = signal.Signals(number)
+            (self._arq.handle_sig if again else self._arq.handle_sig_wait_for_completion)(number)
+
+    def _cancel(self) -> None:
+        """The service is gone: nobody would take what is being done."""
+        self._ended.set()
+        if self._arq is not None:
+            self._arq.handle_sig(signal.SIGTERM)
+
+    async def _watch_standard_input(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: _Ended(self._cancel), sys.stdin)
+
+    async def _end_queue_server(self) -> None:
+        """The bundled server has nobody left but us, unless the service has ended it, or the next one runs its own."""
+        queue = Queue(queue_address(self.settings), self._home_id)
+        with suppress(QueueError):
+            if await queue.server() == self._server:
+                await queue.shut_down_server()
+        await queue.close()
+
+
+class _Ended(asyncio.Protocol):
+    def __init__(self, cancel: Any) -> None:
+        self._cancel = cancel
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+
+
+def run(process_of: Callable[[], Process]) -> dict[str, int]:
+    """Run a worker to its end, at the lowest priority. `process_of()` makes it, inside the loop. Returns jobs by outcome."""
+    with suppress(OSError):
+        os.nice(NICENESS)
+    # Every job would be logged twice with its arguments, and file names are somebody's words.
+    logging.getLogger("arq").setLevel(logging.WARNING)
+
+    async def main() -> dict[str, int]:
+        process = process_of()
+        await process.run()
+        return process.done
+
+    return asyncio.run(main())
