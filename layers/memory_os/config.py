@@ -385,6 +385,21 @@ def set_value(settings: Settings, key: str, text: str) -> None:
             f"{key} is a secret, and a command line can be read by others.",
             cure=f"Put it into the environment as {variable}, or edit {settings.config_file}.",
         )
+    _write_value(settings, key, text)
+
+
+def keep_secrets(settings: Settings, environ: Mapping[str, str]) -> list[str]:
+    """Copy the secrets that stand in variables into config.yaml (mode 0600). Returns the variables' names.
+
+    The service is started by whoever needs it first, and those processes do not have the variables of this shell.
+    """
+    found = {name: key for name, key in ENVIRONMENT.items() if key in SECRET_KEYS and environ.get(name)}
+    for name, key in found.items():
+        _write_value(settings, key, "'" + environ[name].replace("'", "''") + "'")
+    return list(found)
+
+
+def _write_value(settings: Settings, key: str, text: str) -> None:
     yaml = YAML()
     path = settings.config_file
     # Read twice: what is wrong with the file as it stands is said as everywhere.

@@ -20,14 +20,15 @@ from memory_os.dead_letters import DeadLetters, dead_letters
 from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import FINGERPRINT, Embedder, load_embedder
-from memory_os.errors import BadRequest, HostError, MemoryOSError, StoreError
+from memory_os.embedding.cache import CachedEmbedder, shared
+from memory_os.errors import BadRequest, MemoryOSError, StoreError
 from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.forget import Forget
-from memory_os.ground_truth import BlockState, block_state
-from memory_os.ground_truth_watch import Watch
+from memory_os.ground_truth.layer import GroundTruth
+from memory_os.ground_truth.schema import ground_truth as ground_truth_migrations
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
@@ -79,13 +80,14 @@ class Engine:
         self.capture = Capture(store, self.sessions, self.facts, settings)
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
-        self.watch = Watch(store)
+        self.ground_truth = GroundTruth(settings, store, self.index, self.facts)
         self.dead_letters = DeadLetters(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
         self.maintenance = Maintenance(self)
         # A write that holds the database up must not hold a recall up: it waits for this thread, and not for long.
         self._taking = ThreadPoolExecutor(1, "intake")
         self.ready = False
+        self.embedder: CachedEmbedder | None = None
         self._connect()
         self.tools = self._tools()
 
@@ -96,7 +98,7 @@ class Engine:
             settings.database,
             [
                 sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters,
-                maintenance_migrations,
+                maintenance_migrations, ground_truth_migrations,
             ],
         )
         try:
@@ -110,10 +112,11 @@ class Engine:
 
         Raises EmbeddingError; recall then stays full text.
         """
-        embedder = embedder or load_embedder(self.settings)
+        embedder = self.embedder = shared(embedder or load_embedder(self.settings), self.settings, FINGERPRINT)
         self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recaller.arms.embed = embedder.embed_query
         self.recaller.arms.dense = self.indexing.dense
+        self.ground_truth.connect(embedder)
         self.ready = True
 
     def halt(self) -> None:
@@ -124,6 +127,7 @@ class Engine:
     def close(self) -> None:
         self._taking.shutdown(wait=True, cancel_futures=True)
         self.recaller.close()
+        self.ground_truth.close()
         self.indexing.close()
         self.store.close()
 
@@ -136,7 +140,9 @@ class Engine:
             return self._explained(query)
         self._take_waiting()
         recalled = self.recaller.for_turn(query)
+        self.ground_truth.began(query, recalled)
         return {
+            "mode": self.settings.values.ground_truth.mode,
             "context": recalled.context,
             "outcome": recalled.outcome,
             "reason": recalled.reason,
@@ -147,7 +153,9 @@ class Engine:
 
     def drain_spool(self) -> int:
         """Take what hooks have written. Returns how many records."""
-        return self.intake.drain()
+        taken = self.intake.drain()
+        self.ground_truth.settle()
+        return taken
 
     def index_pending(self, limit: int, backlog: int = 0) -> int:
         """Embed and index one small batch; passages up to the pk `backlog` are embedded elsewhere. Returns how many."""
@@ -166,7 +174,17 @@ class Engine:
         scope = scope_of(payload, self.settings.values.scopes.aliases)
         if payload.get("event") == "plugin_faults":
             self._count_faults(payload.get("counts"))
-        return {"ok": True, "verdict": self.watch.observe(payload, scope.key)}
+        return {"ok": True, "verdict": self.ground_truth.watch.observe(payload, scope.key)}
+
+    def check(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool call that waits: whether it looks for what its turn was given, and what is done about it."""
+        scope = scope_of(payload, self.settings.values.scopes.aliases)
+        return self.ground_truth.watch.check(payload, scope.key)
+
+    def report(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether memory helped; of one person unless `everyone` is asked for."""
+        scope = "" if payload.get("everyone") else scope_of(payload, self.settings.values.scopes.aliases).key
+        return self.ground_truth.figures(payload, scope, time.time())
 
     # -- tools and commands ----------------------------------------------------------------------------------------
 
@@ -206,7 +224,7 @@ class Engine:
             "5 vectors": self.indexing.health,
             "5 documents": self.documents.health,
             "6 wiki": lambda: self.wiki.health(model=curates(self.settings)),
-            "7 ground truth": self._ground_truth_health,
+            "7 ground truth": self.ground_truth.health,
         }
         return {
             "version": __version__,
@@ -215,10 +233,13 @@ class Engine:
             "counters": _read(self._counters, dict[str, Any]()),
             "recalls": _read(self._recall_figures, dict[str, Any]()),
             "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
+            "embedding_cache": self.embedder.cache.figures() if self.embedder is not None else {"state": "off"},
             "pending_embeddings": _read(self.index.pending_count, None),
             "passages": _read(self.index.count, None),
             "maintenance": _read(self.maintenance.status, dict[str, Any]()),
+            "models": _read(self._models, dict[str, Any]()),
             "egress": [*self._egress(), *self.maintenance.alerts.egress],
+            "ground_truth": _read(lambda: self.ground_truth.status(time.time()), dict[str, Any]()),
             "notes": self._notes(),
         }
 
@@ -230,6 +251,7 @@ class Engine:
         self.recaller.in_prompt = self.workspace.in_prompt
         self.recaller.session_off = self.sessions.is_off
         self.recaller.first_turn_extras = self._first_turn
+        self.forgetting.drop_backups = self.maintenance.full.drop
         self.facts.searcher = self.searching.passages
         self.fabric.searcher = self.searching.passages
 
@@ -238,8 +260,14 @@ class Engine:
             **self.facts.tools(),
             **self.fabric.tools(),
             "qdrant_search": self.searching.qdrant_search,
-            "memory_forget": self.forgetting.tool,
+            "memory_forget": self._forget,
         }
+
+    def _forget(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        try:
+            return self.forgetting.tool(arguments, caller)
+        finally:
+            self.ground_truth.forgotten()
 
     def _take_waiting(self) -> None:
         """Take from the spool what can be taken quickly.
@@ -304,8 +332,17 @@ class Engine:
 
     def _egress(self) -> list[str]:
         """What leaves this machine, and where it goes."""
+        from memory_os.llm.report import models_egress
+
         address = self.settings.values.servers.qdrant_url
-        return [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
+        vectors = [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
+        return [*vectors, *models_egress(self.settings)]
+
+    def _models(self) -> dict[str, Any]:
+        # Imported when somebody asks: models have no part in the start.
+        from memory_os.llm.report import models_status
+
+        return models_status(self.settings, self.store, time.time())
 
     def _health_of(self, health: Callable[[], Health]) -> dict[str, Any]:
         """One layer's health; a layer that can't say it is degraded, and the others go on saying theirs."""
@@ -337,19 +374,6 @@ class Engine:
             figures["p50_ms"] = round(times[len(times) // 2], 1)
             figures["p95_ms"] = round(times[min(int(len(times) * 0.95), len(times) - 1)], 1)
         return figures
-
-    def _ground_truth_health(self) -> Health:
-        if self.settings.values.ground_truth.carrier == "section":
-            return Health(State.OK, "the rules stand in a prompt section of the plugin")
-        try:
-            state = block_state(self.settings.soul_file.read_bytes())
-        except FileNotFoundError:
-            state = BlockState.ABSENT
-        except (OSError, HostError) as error:
-            return Health(State.DEGRADED, str(error), "memory-os soul check")
-        if state is BlockState.APPLIED:
-            return Health(State.OK, "the block stands in SOUL.md")
-        return Health(State.DEGRADED, f"the block in SOUL.md is {state.value}", "memory-os soul apply")
 
 
 def _author(given: Mapping[str, Any]) -> Author:

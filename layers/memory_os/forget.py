@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,6 +78,8 @@ class Forget:
         self.fabric = fabric
         self.documents = documents
         self.workspace = Workspace(sessions.settings, store, index)
+        # Deletes what full backups hold of it: how many went, and what is said of those elsewhere. The engine sets it.
+        self.drop_backups: Callable[[float], tuple[int, list[str]]] = lambda _: (0, [])
 
     def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """One of `id`/`ids`, `query`, `session`, `all_mine`; all but ids list first and act with `confirm`.
@@ -254,10 +256,13 @@ class Forget:
 
     def _forget_traces(self, db: sqlite3.Connection, targets: Targets, scope: Scope, gone: Gone) -> None:
         """Lines of the injection ledger; of a whole session or person, all records of its recalls and tool calls."""
+        db.executemany("DELETE FROM duty_steps WHERE passage_id = ?", [(one,) for one in gone.passage_ids])
         for passage_id in gone.passage_ids:
             gone.counts["ledger lines"] += db.execute(
                 "DELETE FROM recall_lines WHERE passage_id = ?", (passage_id,)
             ).rowcount
+            for table in ("line_uses", "misses"):
+                db.execute(f"DELETE FROM {table} WHERE passage_id = ?", (passage_id,))
         if targets.everything:
             db.execute("DELETE FROM recalls WHERE scope = ?", (scope.key,))
             gone.counts["telemetry"] += db.execute("DELETE FROM tool_calls WHERE scope = ?", (scope.key,)).rowcount
@@ -298,6 +303,8 @@ class Forget:
         if not self.store.checkpoint():
             gone.unfinished.append("A reader holds the write-ahead log: what was forgotten is in it until the next checkpoint.")
         gone.counts["backups renewed"] = self._renew_backups(now, gone)
+        gone.counts["full backups deleted"], notes = self.drop_backups(now)
+        gone.notes += notes
 
     def _renew_backups(self, now: float, gone: Gone) -> int:
         """A fresh backup in place of the old ones. Waits for one that is being made: that one goes as well."""

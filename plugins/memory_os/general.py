@@ -23,6 +23,7 @@ HOOKS = (
     "on_session_reset",
     "pre_tool_call",
     "post_tool_call",
+    "transform_tool_result",
 )
 _RULES = paths.PLUGIN_FOLDER / "ground_truth.md"
 
@@ -31,6 +32,7 @@ def register_general(ctx: Any) -> None:
     """Register everything. May run again in one process (the host's forced rediscovery)."""
     for name in HOOKS:
         ctx.register_hook(name, _hook(name))
+    _register_lookups(ctx)
     toolset.register_tools(ctx)
     # `/memory` is the host's own command on both lines.
     ctx.register_command(
@@ -58,6 +60,20 @@ def _hook(name: str) -> Any:
 
     call.__name__ = call.__qualname__ = name
     return call
+
+
+def _register_lookups(ctx: Any) -> None:
+    """Watch tool calls by the host's middleware, which reaches every tool; without it, by the hooks before and after a call."""
+    register = getattr(ctx, "register_middleware", None)
+    shared().middleware = callable(register)
+    if callable(register):
+        register("tool_execution", _run_tool)
+
+
+def _run_tool(**arguments: Any) -> Any:
+    from . import lookups
+
+    return lookups.run(**arguments)
 
 
 async def _slash(raw_args: Any = "") -> str:

@@ -1,7 +1,8 @@
-"""The eight hooks. Each is synchronous, takes any keyword, returns in its budget and never raises.
+"""The hooks. Each is synchronous, takes any keyword, returns in its budget and never raises.
 
 What one does beyond reading its arguments is: pre_llm_call asks for memory under a deadline, post_llm_call and the
-mirror of the `memory` tool write one spool file, a session's start and a finished search queue a line for the courier.
+mirror of the `memory` tool write one spool file, a session's start and a finished search queue a line for the courier
+(`lookups`: as the host's tool middleware where it has one).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import courier, mirror, recall, spool, turn, window
+from . import courier, lookups, mirror, recall, spool, turn, window
 from .paths import Home, current_home
 from .state import Identity, shared
 
@@ -21,13 +22,6 @@ _Hook = Callable[..., Any]
 
 # The wire takes 4 MB; no question needs more of a message than this to be understood.
 _QUESTION_MAX_BYTES = 1_000_000
-_ARGUMENTS_MAX_CHARS = 2000
-
-# Calls that look for something: compared by the service with what the turn had been given.
-RETRIEVAL_TOOLS = frozenset(
-    {"session_search", "fabric_recall", "fabric_search", "qdrant_search", "search_files", "read_file", "fact_store"}
-)
-_FACT_READS = frozenset({"search", "probe", "related", "reason", "list"})
 
 
 def guarded(hook: _Hook) -> _Hook:
@@ -118,21 +112,36 @@ def on_session_reset(**more: Any) -> None:
 
 
 @guarded
-def pre_tool_call(**more: Any) -> None:
-    """Nothing, at once: a call is neither blocked nor changed, and the service is told when it has ended."""
+def pre_tool_call(tool_name: Any = "", args: Any = None, **more: Any) -> dict[str, str] | None:
+    """On a host with tool middleware nothing, at once; else a search for what was given may be answered here."""
+    call = None if shared().middleware else lookups.concerning(tool_name, args, more)
+    answer = lookups.held(call) if call is not None and call.mode == lookups.HOLD else ""
+    return {"action": "block", "message": answer} if answer else None
 
 
 @guarded
 def post_tool_call(tool_name: Any = "", args: Any = None, result: Any = None, **more: Any) -> None:
-    """Mirror what the host's `memory` tool wrote; tell the service of a search, which may have stood in the prompt."""
+    """Mirror what the host's `memory` tool wrote; where no middleware does it, tell the service of a search."""
     name = _text(tool_name)
     if name == "memory" and more.get("status", "ok") == "ok":
         home, session = current_home(), _text(more.get("session_id"))
         found = mirror.writes(args, result)
         if found:
             mirror_memory(home, session, turn.identity_of(home, session, turn_id=_text(more.get("turn_id"))), found)
-    elif is_retrieval(name, args):
-        _observe_tool(name, args, more)
+    elif not shared().middleware and more.get("status", "ok") != "blocked":
+        call = lookups.concerning(tool_name, args, more)
+        if call is not None and call.mode != lookups.POINT:
+            lookups.finished(call, result, _seconds(more.get("duration_ms")))
+
+
+@guarded
+def transform_tool_result(tool_name: Any = "", args: Any = None, result: Any = None, **more: Any) -> str | None:
+    """Where no middleware does it: put the pointer before a result that repeats what was given."""
+    call = None if shared().middleware else lookups.concerning(tool_name, args, more)
+    if call is None or call.mode != lookups.POINT:
+        return None
+    told = lookups.finished(call, result, _seconds(more.get("duration_ms")))
+    return told if isinstance(told, str) and told != result else None
 
 
 HOOKS: dict[str, _Hook] = {
@@ -146,6 +155,7 @@ HOOKS: dict[str, _Hook] = {
         on_session_reset,
         pre_tool_call,
         post_tool_call,
+        transform_tool_result,
     )
 }
 
@@ -179,7 +189,10 @@ def recalled(home: Home, payload: dict[str, Any]) -> str:
         record_missed(home, "recall", missed.reason, missed.seconds)
         return ""
     context = answer.get("context")
-    return context if isinstance(context, str) else ""
+    shown = context if isinstance(context, str) else ""
+    visible = payload["visible"].get("handles")
+    lookups.remember(home, payload["turn_id"], answer.get("mode"), given=bool(shown or visible))
+    return shown
 
 
 def capture_turn(
@@ -251,13 +264,6 @@ def record_missed(home: Home, what: str, reason: str, seconds: float) -> None:
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
-def is_retrieval(tool: str, arguments: Any) -> bool:
-    """Whether a tool call looks for something."""
-    if tool != "fact_store":
-        return tool in RETRIEVAL_TOOLS
-    return isinstance(arguments, dict) and arguments.get("action") in _FACT_READS
-
-
 def _remember(home: Home, session_id: str, identity: Identity) -> None:
     state = shared()
     key = (str(home.hermes), session_id)
@@ -267,26 +273,8 @@ def _remember(home: Home, session_id: str, identity: Identity) -> None:
         state.turns.put((str(home.hermes), identity.turn_id), identity)
 
 
-def _observe_tool(tool: str, arguments: Any, more: dict[str, Any]) -> None:
-    home, session, this_turn = current_home(), _text(more.get("session_id")), _text(more.get("turn_id"))
-    identity = turn.identity_of(home, session, turn_id=this_turn)
-    if not identity.kept or turn.unattended(session, identity.platform) or turn.is_off(home, identity, session):
-        return
-    given = {str(key): str(value)[:_ARGUMENTS_MAX_CHARS] for key, value in _pairs(arguments)}
-    courier.observe(
-        home,
-        "post_tool",
-        tool=tool,
-        arguments=given,
-        session_id=session,
-        turn_id=this_turn,
-        user=identity.user,
-        profile=identity.profile,
-    )
-
-
-def _pairs(arguments: Any) -> list[tuple[Any, Any]]:
-    return list(arguments.items())[:20] if isinstance(arguments, dict) else []
+def _seconds(milliseconds: Any) -> float:
+    return milliseconds / 1000 if isinstance(milliseconds, (int, float)) else 0.0
 
 
 def _cut(text: str) -> str:

@@ -112,7 +112,7 @@ class Counts:
 
 
 def shared() -> Any:
-    """The state of this process: `hook_homes`, `sessions`, `turns`, `captured`, `hooked`, `waited`, `counts`."""
+    """The state of this process, under one key of sys.modules; each part says below what it is for."""
     found: Any = sys.modules.get(_SHARED_KEY)
     if found is not None:
         return found
@@ -123,6 +123,9 @@ def shared() -> Any:
     made.captured = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id): already on disk
     made.hooked = Expiring(_SESSIONS_MAX, _SESSIONS_SECONDS)  # (home, session id): the hooks see its turns
     made.waited = {}  # memory-os root -> monotonic time of the last long wait
+    made.given = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id): lines of memory stand in its prompt
+    made.modes = {}  # Hermes home -> ground_truth.mode as the service last said it
+    made.middleware = False  # whether the host runs our tool middleware
     made.counts = Counts()
     made.courier = None
     made.lock = threading.Lock()

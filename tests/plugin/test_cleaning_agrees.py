@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os import ground_truth_watch
 from memory_os.facts.tools import ACTIONS
+from memory_os.ground_truth.calls import FILE_TOOLS, MEMORY_TOOLS, READING_ACTIONS, TERMINAL_TOOLS, Places, look_up
 from memory_os.sessions import cleaning
 from memory_os.sessions.scopes import LOCAL_PLATFORMS, host_user
-from memory_os_plugin import hooks, turn
+from memory_os_plugin import lookups, turn
 
 SKILL = '[IMPORTANT: The user has invoked the "work" skill, indicating they want it. The full skill content is loaded below.]'
 INSTRUCTION = "The user has provided the following instruction alongside the skill invocation: "
@@ -97,9 +97,11 @@ def test_both_agree_on_whose_it_is(platform: str, sender: str, key: str) -> None
     assert turn.resolve_user(platform, sender, "s1", key) == host_user(platform, sender, key, "s1")
 
 
-def test_both_agree_on_what_a_search_is() -> None:
-    tools = {*ground_truth_watch.RETRIEVAL_TOOLS, *hooks.RETRIEVAL_TOOLS}
-    assert all(hooks.is_retrieval(tool, {"action": "search"}) for tool in tools)
-    assert tools == ground_truth_watch.RETRIEVAL_TOOLS
-    reading = {action for action in ACTIONS if hooks.is_retrieval("fact_store", {"action": action})}
-    assert reading == {action for action in ACTIONS if action in ground_truth_watch.READING_ACTIONS}
+def test_whatever_the_service_knows_as_a_search_is_told_to_it() -> None:
+    places = Places(("/notes",))
+    reading = {"query": "key", "path": "/notes/a.md", "action": "search"}
+    for tool in (*MEMORY_TOOLS, *FILE_TOOLS, "mcp_home_qdrant_search", "session-search"):
+        assert look_up(tool, reading, places) is not None and lookups.is_retrieval(tool, reading), tool
+    assert lookups._TERMINALS == TERMINAL_TOOLS
+    told = {action for action in ACTIONS if lookups.is_retrieval("fact_store", {"action": action})}
+    assert told == {action for action in ACTIONS if action in READING_ACTIONS}

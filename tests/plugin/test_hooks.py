@@ -368,7 +368,7 @@ def test_searches_are_reported_and_nothing_else(peer: Peer) -> None:
     assert events == [("post_tool", tool) for tool in ("session_search", "fact_store", "read_file")], "once each"
     first = peer.asked("/v1/observe")[0]
     assert first["arguments"] == {"query": "key"} and first["turn_id"] == "s1:t:1"
-    assert set(first) == {"event", "at", "tool", "arguments", "session_id", "turn_id", "user", "profile"}
+    assert first["result"] == "12345" and first["milliseconds"] == 3 and first["tool_call_id"] == "c"
 
 
 def test_the_service_is_woken_by_a_session_and_told_nothing_of_it(peer: Peer) -> None:

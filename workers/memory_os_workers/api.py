@@ -2,6 +2,7 @@
 
     GET  /v1/health     GET  /v1/status     GET /v1/explain?turn=
     POST /v1/recall     POST /v1/spool      POST /v1/observe     POST /v1/tools/{name}
+    POST /v1/check      POST /v1/report
     POST /v1/ingest     POST /v1/reindex    (both stream JSON lines)
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
     /v1/work/* and /v1/dlq*: see `jobs.routes`
@@ -59,6 +60,8 @@ def build_app(service: Service) -> web.Application:
             web.post("/v1/recall", _recall),
             web.post("/v1/spool", _spool),
             web.post("/v1/observe", _observe),
+            web.post("/v1/check", _check),
+            web.post("/v1/report", _report),
             web.post("/v1/tools/{name}", _tool),
             web.post("/v1/ingest", _ingest),
             web.post("/v1/reindex", _reindex),
@@ -198,6 +201,13 @@ async def _observe(request: web.Request) -> web.Response:
     return web.json_response(answer if isinstance(answer, dict) else {"ok": True})
 
 
+async def _check(request: web.Request) -> web.Response:
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"turn_id": str, "session_id": str, "user": str, "profile": str})
+    engine = await service.engine()
+    return web.json_response(await _in(service.executors.recall, engine.check, payload))
+
+
 async def _tool(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
     payload = checked(await _body(request), {"arguments": dict, "caller": dict})
@@ -220,6 +230,13 @@ async def _status(request: web.Request) -> web.Response:
     if service.pipeline is not None:
         found["pipeline"] = await service.pipeline.figures()
     return web.json_response(found)
+
+
+async def _report(request: web.Request) -> web.Response:
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"since": (int, float), "everyone": bool, "user": str, "profile": str})
+    engine = await service.engine()
+    return web.json_response(await _in(service.executors.tools, engine.report, payload))
 
 
 async def _explain(request: web.Request) -> web.Response:

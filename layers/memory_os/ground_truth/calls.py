@@ -156,7 +156,7 @@ def _simple_command(name: str, part: str, command: str, places: Places) -> Call 
     paths = tuple(word for word in words[1:] if places.holds(word))
     if not paths:
         return None
-    if program in _STATE_COMMANDS or "-f" in words[1:] and program == "tail":
+    if program in _STATE_COMMANDS or (program == "tail" and "-f" in words[1:]):
         return Call("state", name, "", paths, extra=command)
     if program not in _READERS:
         return None
