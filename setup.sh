@@ -21,6 +21,7 @@ purge=
 dry_run=
 json=
 expect=
+servers=
 for argument in "$@"; do
     case $expect in
         hermes-home) hermes_home=$argument; expect=; continue ;;
@@ -32,8 +33,10 @@ for argument in "$@"; do
         --python=*) python=${argument#*=} ;;
         --hermes-home) expect=hermes-home ;;
         --python) expect=python ;;
-        --fabric-dir | --vault-path | --qdrant-url | --redis-url) expect=other ;;
-        --fabric-dir=* | --vault-path=* | --qdrant-url=* | --redis-url=*) ;;
+        --qdrant-url) servers=yes; expect=other ;;
+        --qdrant-url=*) servers=yes ;;
+        --fabric-dir | --vault-path | --redis-url) expect=other ;;
+        --fabric-dir=* | --vault-path=* | --redis-url=*) ;;
         --uninstall) command=uninstall ;;
         --purge) purge=yes ;;
         --dry-run) dry_run=yes ;;
@@ -122,13 +125,21 @@ make_environment() {
     rm -f "$venv.building"
 }
 
+lock() { # which packages: with a Qdrant server its client too, also when an earlier run named the server
+    if [ -n "$servers" ] || grep -Eqs "^ *qdrant_url: *['\"]?http" "$home/config.yaml"; then
+        printf '%s' "$here/requirements-server.lock"
+    else
+        printf '%s' "$here/requirements.lock"
+    fi
+}
+
 install() {
     if command -v uv >/dev/null 2>&1; then
-        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/requirements.lock"
+        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$(lock)"
         uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
     else
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            -r "$here/requirements.lock"
+            -r "$(lock)"
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
     fi
 }
@@ -164,7 +175,7 @@ fi
 if [ -n "$dry_run" ]; then
     say "Nothing is changed. ./setup.sh would:"
     if sound; then say "  use the environment $venv"; else say "  make the environment $venv with $base"; fi
-    say "  install memory-os from $here and the packages of requirements.lock into it"
+    say "  install memory-os from $here and the packages of $(basename -- "$(lock)") into it"
     exec "$base" "$here/workers/memory_os_workers/setup/plan.py" "$@"
 fi
 

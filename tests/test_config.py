@@ -6,7 +6,16 @@ import stat
 from pathlib import Path
 
 import pytest
-from memory_os.config import ENVIRONMENT, Settings, Values, default_settings, flat_values, load_settings, set_value
+from memory_os.config import (
+    ENVIRONMENT,
+    Settings,
+    Values,
+    default_settings,
+    flat_values,
+    keep_secrets,
+    load_settings,
+    set_value,
+)
 from memory_os.errors import ConfigError
 from ruamel.yaml import YAML
 
@@ -217,3 +226,15 @@ def test_a_secret_is_read_and_never_shown_or_taken_from_a_command_line(tmp_path:
     with pytest.raises(ConfigError, match=r"servers\.qdrant_api_key") as met:
         load_settings({}, hermes_home=tmp_path)
     assert "90210" not in str(met.value)
+
+
+def test_secrets_of_the_environment_are_kept_in_the_file(tmp_path: Path) -> None:
+    settings = load_settings({}, hermes_home=tmp_path)
+    settings.home.mkdir(parents=True)
+    settings.config_file.write_text("# mine\nrecall:\n  max_lines: 9\n", "utf-8")
+    assert keep_secrets(settings, {"QDRANT_API_KEY": "it's: 1", "MEMORY_OS_REDIS_PASSWORD": "", "PATH": "/bin"}) == ["QDRANT_API_KEY"]
+    assert settings.config_file.stat().st_mode & 0o777 == 0o600
+    assert settings.config_file.read_text("utf-8").startswith("# mine\n")
+    values = load_settings({}, hermes_home=tmp_path).values
+    assert values.servers.qdrant_api_key.get_secret_value() == "it's: 1"
+    assert values.recall.max_lines == 9

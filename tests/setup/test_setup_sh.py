@@ -124,6 +124,22 @@ def test_the_help_names_every_flag(tools: Path, tmp_path: Path) -> None:
         assert f"--{flag}" in done.stdout
 
 
+def test_a_qdrant_server_wants_its_client(tools: Path, tmp_path: Path) -> None:
+    """Asked for by the flag, and again at an upgrade without it; an empty address is none."""
+    def packages(*flags: str) -> str:
+        done = setup_sh(tools, tmp_path, "--dry-run", f"--python={sys.executable}", *flags)
+        return next(line for line in done.stderr.splitlines() + done.stdout.splitlines() if "the packages of" in line)
+
+    assert "requirements.lock" in packages()
+    assert "requirements-server.lock" in packages("--qdrant-url", "http://127.0.0.1:6333")
+    config = tmp_path / ".hermes" / "memory-os" / "config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("servers:\n  qdrant_url: ''\n", "utf-8")
+    assert "requirements.lock" in packages()
+    config.write_text("servers:\n  qdrant_url: http://127.0.0.1:6333\n", "utf-8")
+    assert "requirements-server.lock" in packages()
+
+
 def test_the_plans_flags_are_the_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERMES_HOME", str(tmp_path / "h"))
     monkeypatch.chdir(tmp_path)

@@ -51,6 +51,8 @@ def planned(options: Options) -> list[Planned]:
     """All steps in order."""
     host = options.hermes_home
     values = ", ".join(f"{key}={value}" for key, value in options.values.items())
+    if options.qdrant_url or options.redis_url:
+        values += ", and the servers' secrets that stand in this environment,"
     steps = [
         Planned("folders", f"make {options.home} and its folders (mode 0700)"),
         Planned("config", f"set {values} in {options.home / 'config.yaml'}" if values else "keep config.yaml as it is"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -108,13 +109,16 @@ def _folders(run: Installation) -> str:
 def _config(run: Installation) -> str:
     for key, value in run.options.values.items():
         config.set_value(run.settings, key, f"'{value.replace(chr(39), chr(39) * 2)}'")
+    on_servers = run.options.qdrant_url or run.options.redis_url
+    kept = config.keep_secrets(run.settings, os.environ) if on_servers else []
     if run.options.values:
         run.settings = config.load_settings(hermes_home=run.options.hermes_home)
     # What isn't there yet is made by what follows: the first fabric entry, a document in the vault.
     missing = [str(path) for path in (run.settings.fabric_dir, run.settings.vault) if not path.exists()]
     run.record.created_dirs += [path for path in missing if path not in run.record.created_dirs]
     manifest.save(run.settings, run.record)
-    return ", ".join(f"{key}: {value}" for key, value in run.options.values.items()) or "unchanged"
+    told = [f"{key}: {value}" for key, value in run.options.values.items()] + [f"{name} kept" for name in kept]
+    return ", ".join(told) or "unchanged"
 
 
 def _model(run: Installation) -> str:
