@@ -125,21 +125,29 @@ make_environment() {
     rm -f "$venv.building"
 }
 
-lock() { # which packages: with a Qdrant server its client too, also when an earlier run named the server
-    if [ -n "$servers" ] || grep -Eqs "^ *qdrant_url: *['\"]?http" "$home/config.yaml"; then
-        printf '%s' "$here/requirements-server.lock"
+names_a_qdrant_server() { # in config.yaml, by an earlier run
+    [ -f "$home/config.yaml" ] || return 1
+    while read -r key value || [ -n "$key" ]; do
+        case "$key $value" in "qdrant_url: "http* | "qdrant_url: "[\"\']http*) return 0 ;; esac
+    done <"$home/config.yaml"
+    return 1
+}
+
+lock() { # which packages: with a Qdrant server its client too
+    if [ -n "$servers" ] || names_a_qdrant_server; then
+        printf requirements-server.lock
     else
-        printf '%s' "$here/requirements.lock"
+        printf requirements.lock
     fi
 }
 
 install() {
     if command -v uv >/dev/null 2>&1; then
-        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$(lock)"
+        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/$(lock)"
         uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
     else
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            -r "$(lock)"
+            -r "$here/$(lock)"
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
     fi
 }
@@ -175,7 +183,7 @@ fi
 if [ -n "$dry_run" ]; then
     say "Nothing is changed. ./setup.sh would:"
     if sound; then say "  use the environment $venv"; else say "  make the environment $venv with $base"; fi
-    say "  install memory-os from $here and the packages of $(basename -- "$(lock)") into it"
+    say "  install memory-os from $here and the packages of $(lock) into it"
     exec "$base" "$here/workers/memory_os_workers/setup/plan.py" "$@"
 fi
 
