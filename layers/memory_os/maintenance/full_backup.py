@@ -31,6 +31,8 @@ DATABASE = "memory.db"
 _PREFIX = "full-"
 _PARTIAL = ".full-partial-"
 _SCRATCH = ".restored-"
+# What a restore replaced.
+_ASIDE = ("replaced-*", "damaged-*")
 # Beside what is copied: memory.db once more for the proof, and room for everybody else.
 _ROOM_BYTES = 128 * 1024 * 1024
 _COUNTED = ("passages", "facts", "messages", "embeddings")
@@ -104,6 +106,26 @@ class FullBackup:
         """The sets that are still there, newest first."""
         rows = self._store.rows("SELECT * FROM backup_sets ORDER BY at DESC")
         return [dict(row) for row in rows if Path(row["path"]).is_dir()]
+
+    def drop(self, now: float) -> tuple[int, list[str]]:
+        """Delete what full backups and restores keep of something that was forgotten; the next run makes a new set.
+
+        Returns how many folders went, and what is to be said of copies elsewhere. Waits for a backup that is being made.
+        """
+        folder = self._settings.backups_dir
+        with self._store.backing_up:
+            here = [*sets(folder), *(path for name in _ASIDE for path in folder.glob(name) if path.is_dir())]
+            for path in here:
+                shutil.rmtree(path, ignore_errors=True)
+            listed = {str(one["path"]) for one in self.listed()}
+            with self._store.write() as db:
+                db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in here])
+                if here:
+                    db.execute("UPDATE duties SET due_at = ? WHERE name = 'full_backup'", (now,))
+        notes = [f"{path} still holds it, a backup that was made there; delete it. Restoring it forgets this again."
+                 for path in sorted(listed)]  # fmt: skip
+        notes += [f"{path} could not be deleted and still holds it." for path in here if path.exists()]
+        return sum(not path.exists() for path in here), notes
 
     def _preview(self, folder: Path) -> Report:
         parts = sources(self._settings)
@@ -207,7 +229,8 @@ def files(source: Source) -> Iterator[tuple[Path, str]]:
 
 def _copied(path: Path, partial: Path, name: str) -> File:
     target = partial / name
-    target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+    for folder in reversed(target.relative_to(partial).parents):
+        (partial / folder).mkdir(exist_ok=True, mode=constants.DIRECTORY_MODE)
     shutil.copy2(path, target, follow_symlinks=False)
     target.chmod(constants.FILE_MODE)
     return File(name, target.stat().st_size, digest(target))
