@@ -229,6 +229,8 @@ async def _status(request: web.Request) -> web.Response:
         found.update(await _in(service.executors.tools, service.open_engine.status))
     if service.pipeline is not None:
         found["pipeline"] = await service.pipeline.figures()
+    if service.reconciliation is not None:
+        found["reconciliation"] = service.reconciliation.figures()
     return web.json_response(found)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from memory_os_workers.background import Background
     from memory_os_workers.jobs.pipeline import Pipeline
+    from memory_os_workers.jobs.reconciliation import Reconciliation
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Service:
         self.model_error = ""
         self.background: Background | None = None
         self.pipeline: Pipeline | None = None
+        self.reconciliation: Reconciliation | None = None
         self.recalls_in_flight = 0
         self.requests = 0
         self.errors = 0
@@ -143,6 +145,8 @@ class Service:
             self.background.stopping = True
         if self._engine is not None:
             self._engine.halt()
+        if self.reconciliation is not None:
+            self.reconciliation.stop()
         if self.pipeline is not None:
             await self.pipeline.stop()
         for task in self._tasks:
@@ -167,11 +171,13 @@ class Service:
             self.stopping.set()
             return
         run_files.clear_failure(self.settings)
-        models = asyncio.ensure_future(self._load_models(self._engine))
+        engine = self._engine
+        models = asyncio.ensure_future(self._load_models(engine))
         await asyncio.wait({models}, timeout=MODELS_FIRST_S)
-        self._start_background(self._engine)
+        self._start_background(engine)
         await models
         _collect_garbage_again()
+        await self._start_pipeline(engine)
 
     async def _load_models(self, engine: Engine) -> None:
         loop = asyncio.get_running_loop()
@@ -183,17 +189,16 @@ class Service:
             self.model_error = str(error)
             self.note_error(error)
             _log.exception("the models could not be loaded; recall works by words only")
-        await self._start_pipeline(self._engine)
 
     async def _start_pipeline(self, engine: Engine) -> None:
         """The queue and its worker, when everything that a turn waits for is there."""
         from memory_os_workers.jobs.pipeline import Pipeline
+        from memory_os_workers.jobs.reconciliation import Reconciliation
 
         pipeline = Pipeline(
             engine,
             self.settings,
             executor=self.executors.pipeline,
-            house=self.executors.house,
             nudge=self.embed_soon,
         )
         self.pipeline = pipeline
@@ -204,6 +209,9 @@ class Service:
         except MemoryOSError as error:
             pipeline.unavailable = str(error)
             _log.error("no queue: %s", error)
+        self.reconciliation = Reconciliation(engine, pipeline, house=self.executors.house)
+        pipeline.look_at_documents = self.reconciliation.look_now
+        self._tasks.append(asyncio.create_task(self.reconciliation.run()))
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background

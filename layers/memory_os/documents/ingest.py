@@ -118,6 +118,7 @@ class Documents:
         if not self.hand_over(changes.to_prepare):
             self._take_all(changes.to_prepare, report, progress)
         report.files += [FileReport(one.name, "stale", "is still being written") for one in changes.waiting]
+        report.look_again_s = changes.look_again_s
         return report
 
     # -- taking in ---------------------------------------------------------------------------------------------------

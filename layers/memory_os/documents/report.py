@@ -31,10 +31,14 @@ class FileReport:
 
 @dataclass(slots=True)
 class IngestReport:
-    """All files in the order they were taken. `excluded`: dot files, archives and bookkeeping, not looked at."""
+    """All files in the order they were taken. `excluded`: dot files, archives and bookkeeping, not looked at.
+
+    `look_again_s`: when files that are still being written should have come to rest; 0 where there are none.
+    """
 
     files: list[FileReport] = field(default_factory=list)
     excluded: int = 0
+    look_again_s: float = 0.0
 
     def count(self, status: str) -> int:
         return sum(one.status == status for one in self.files)

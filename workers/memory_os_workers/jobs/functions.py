@@ -76,9 +76,11 @@ async def ingest(tools: Tools, name: str, stamp: str) -> int:
     return len(prepared.pieces)
 
 
-async def maintain(tools: Tools, duty: str, slot: str) -> Any:
-    """Have the service run a maintenance duty that was due in this slot of time."""
-    return await tools.ask(tools.service.post, "duty", {"name": duty, "slot": slot}, names.TIMEOUTS_S["maintain"])
+async def maintain(tools: Tools, duty: str, slot: str) -> str:
+    """Have the service run a maintenance duty that was due in this slot of time. Returns how it went."""
+    body = {"name": duty, "slot": slot}
+    answer = await tools.ask(tools.service.post, "duty", body, names.TIMEOUTS_S["maintain"])
+    return str((answer["outcome"] or {}).get("state", "done already"))
 
 
 async def noop(tools: Tools, number: int = 0) -> None:

@@ -43,17 +43,19 @@ class Pipeline:
     """One service's. `queue` is None where none is wanted: no server is configured, and no worker of our own."""
 
     def __init__(
-        self, engine: Engine, settings: Settings, *, executor: Executor, house: Executor, nudge: Callable[[], None]
+        self, engine: Engine, settings: Settings, *, executor: Executor, nudge: Callable[[], None]
     ) -> None:
         self.engine = engine
         self.settings = settings
         self.queue: Queue | None = None
         self.children: Children | None = None
         self.unavailable = ""
-        # `house` reads folders, and may wait there for `executor`: never the same threads.
+        # Never the threads that read folders: those wait for these.
         self._executor = executor
-        self._house = house
-        self._nudge = nudge
+        # Something was written that wants its vector.
+        self.nudge = nudge
+        # More files wait to be handed over than fit at a time.
+        self.look_at_documents: Callable[[], None] = lambda: None
         self._started_at = time.time()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
@@ -122,19 +124,10 @@ class Pipeline:
         await self._forget_finished(queue)
         if queue.usable != was_usable:
             _log.info("the backlog is now worked on by %s", "workers" if queue.usable else "the service itself")
-            self._nudge()
+            self.nudge()
         if self._more_documents and len(self._preparing) < DOCUMENT_JOBS_MAX // 2:
             self._more_documents = False
-            # Not awaited: where it must read the files itself, that takes its time.
-            self._loop.run_in_executor(self._house, self._refresh_documents)
-
-    def _refresh_documents(self) -> None:
-        try:
-            self.engine.documents.refresh()
-        except (MemoryOSError, sqlite3.Error, OSError) as error:
-            _log.error("the documents could not be looked at: %s", error)
-            with suppress(sqlite3.Error, OSError, MemoryOSError):
-                self.engine.store.count("documents_failed", reason=str(error))
+            self.look_at_documents()
 
     async def _forget_finished(self, queue: Queue) -> None:
         waiting = await queue.waiting([*self._embedding, *self._preparing])
@@ -220,7 +213,7 @@ class Pipeline:
         elif not derived:
             raise self._why_not()
         await self._in_thread(self.engine.dead_letters.remove, number)
-        self._nudge()
+        self.nudge()
         return dict(letter.as_dict())
 
     def _why_not(self) -> QueueError:

@@ -1,7 +1,7 @@
 """What workers ask the service, and what they deliver: `/v1/work/*`; and its dead letters: `/v1/dlq`.
 
     POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
-    POST /v1/work/document  POST /v1/work/dead_letter
+    POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class WorkRoutes:
                 web.post("/v1/work/embeddings", self.embeddings),
                 web.post("/v1/work/document", self.document),
                 web.post("/v1/work/dead_letter", self.dead_letter),
+                web.post("/v1/work/due", self.due),
+                web.post("/v1/work/duty", self.duty),
                 web.get("/v1/dlq", self.dlq),
                 web.post("/v1/dlq/requeue", self.requeue),
                 web.post("/v1/dlq/drop", self.drop),
@@ -105,6 +108,22 @@ class WorkRoutes:
         engine = await self._service.engine()
         number = await self._in_thread(lambda: engine.dead_letters.add(*(body[name] for name in types)))
         return web.json_response({"id": number})
+
+    async def due(self, request: web.Request) -> web.Response:
+        """The maintenance duties that are due now, each with its slot of time (the minute)."""
+        await request.read()
+        engine, now = await self._service.engine(), time.time()
+        names = await self._in_thread(engine.maintenance.due, now)
+        return web.json_response({"due": [{"name": name, "slot": str(int(now // 60))} for name in names]})
+
+    async def duty(self, request: web.Request) -> web.Response:
+        """Run a duty, unless it was run since, or somebody is at it. The outcome says how it went."""
+        body = checked(await _body(request), {"name": str})
+        engine = await self._service.engine()
+        name, house = str(body.get("name", "")), self._service.executors.house
+        run = engine.maintenance.run_if_due
+        outcome = await asyncio.get_running_loop().run_in_executor(house, run, name, time.time())
+        return web.json_response({"outcome": None if outcome is None else outcome.as_dict()})
 
     # -- people --------------------------------------------------------------------------------------------------------
 
