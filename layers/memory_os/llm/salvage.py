@@ -18,7 +18,7 @@ from memory_os.text import token_estimate
 
 SUMMARY_TOKENS = 200
 # Each start costs a decode; an answer with more opening brackets than this before its JSON is prose about brackets.
-_STARTS = 64
+_STARTS = 32
 _THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 # How JSON begins; a bracket in prose is followed by something else.
 _OPENING = re.compile(r"""\{(?=\s*["}])|\[(?=\s*[\[{"\]\d-])""")
@@ -26,6 +26,8 @@ _OPENING = re.compile(r"""\{(?=\s*["}])|\[(?=\s*[\[{"\]\d-])""")
 _TOKENS = re.compile(r"""[{}\[\],]|"(?:[^"\\]|\\.)*+"|\"""", re.DOTALL)
 _DECODER = json.JSONDecoder(strict=False)
 _DROPS = 8
+# No answer nests deeper; a model that repeats itself does.
+_DEPTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def salvaged(text: str, schema: type[BaseModel]) -> Salvaged | None:
     """What fits of an answer that does not fit as a whole: of cut JSON the complete items, of wrong items the others."""
     for value, cut in [*((one, False) for one in _complete(text)), *((one, True) for one in _cut(text))]:
         found = _without_wrong_items(_shaped(value, schema), schema)
-        if found is not None and (not cut or _holds_something(found[0])):
+        if found is not None and (not (cut or found[1]) or _holds_something(found[0])):
             return Salvaged(found[0], whole=not cut and not found[1], lost=found[1])
     return None
 
@@ -122,21 +124,23 @@ def _scanned(text: str) -> tuple[str, bool]:
     An item is complete when its closing bracket, or the comma after it, is there. A half-written object is no item.
     """
     stack: list[str] = []
-    best = ""
+    end, closing = 0, ""
     for match in _TOKENS.finditer(text):
         mark = match[0]
         if mark in "{[":
             stack.append("}" if mark == "{" else "]")
+            if len(stack) > _DEPTH:
+                return "", True
         elif mark in "}]" and stack.pop() != mark:
-            return best, False
+            return text[:end] + closing, False
         elif mark == '"':  # a string without an end
-            return best, True
+            break
         if not stack:
-            return best, False
-        if mark in "}],":
+            return text[:end] + closing, False
+        if mark in "}]," and _between_items(stack):
             end = match.start() if mark == "," else match.end()
-            best = text[:end] + "".join(reversed(stack)) if _between_items(stack) else best
-    return best, True
+            closing = "".join(reversed(stack))
+    return text[:end] + closing, True
 
 
 def _between_items(stack: list[str]) -> bool:
