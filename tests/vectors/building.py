@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 DIMENSION = 16
 FINGERPRINT = "test-model/1"
+# One home among those that share a server.
+HOME = "11111111-1111-4111-8111-111111111111"
 
 
 def direction(name: str) -> NDArray[np.float32]:

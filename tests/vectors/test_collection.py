@@ -1,145 +1,22 @@
+"""What only the embedded collection has: an arm that breaks, a flush that fails. The rest is in test_contract.py."""
+
 from __future__ import annotations
 
-import itertools
 import threading
-from pathlib import Path
 
-import numpy as np
 import pytest
 import qdrant_edge as edge
-from memory_os.errors import FingerprintMismatch, VectorsError
-from memory_os.memory import SHARED_SCOPE, Layer, State
-from memory_os.vectors import Collection, Point, Searched
-from memory_os.vectors.interface import RRF_K
+from memory_os.errors import VectorsError
+from memory_os.memory import SHARED_SCOPE
+from memory_os.vectors import Collection
 
-from vectors.building import DIMENSION, direction, opened, passage, point
+from vectors.building import direction, point
 
 ME = ("default/local", SHARED_SCOPE)
 
 
 def ids(found: list[tuple[str, float]]) -> list[str]:
     return [one for one, _ in found]
-
-
-def test_what_was_written_is_found_by_meaning_and_by_word(collection: Collection) -> None:
-    port = point("the gateway listens on 7333", near="ports")
-    collection.upsert([port, point("lunch is at noon", near="food")])
-    assert collection.dense(direction("ports"), ME)[0] == (port.id, pytest.approx(1.0, abs=1e-5))
-    assert ids(collection.sparse("gateway", ME)) == [port.id]
-
-
-def test_an_empty_collection_answers_with_nothing(collection: Collection) -> None:
-    assert collection.search(direction("x"), "anything", ME) == Searched([], "hybrid")
-    assert collection.health().state is State.EMPTY
-
-
-def test_hybrid_runs_both_arms(collection: Collection) -> None:
-    """One point only meaning finds within the depth, one only its word does: silently dense-only would lose it."""
-    meant = point("alpha", near="question")
-    named = point("ERR-4711 in the spooler", near="elsewhere")
-    # More neighbours of the question than an arm is deep, so that meaning alone never reaches `named`.
-    crowd = [Point.of(passage(f"crowd {n}"), _tilted(n)) for n in range(80)]
-    collection.upsert([meant, named, *crowd])
-
-    assert named.id not in ids(collection.dense(direction("question"), ME, limit=60))
-    assert meant.id not in ids(collection.sparse("ERR-4711", ME, limit=60))
-    found = collection.hybrid(direction("question"), "ERR-4711", ME, limit=10)
-    assert found.mode == "hybrid"
-    assert set(ids(found.hits)[:2]) == {meant.id, named.id}, "each is first in one arm"
-    assert dict(found.hits)[named.id] == pytest.approx(1 / RRF_K, rel=0.1)
-
-
-def _tilted(number: int) -> np.ndarray:
-    return direction("question") + 0.3 * direction(f"crowd {number}")
-
-
-def test_agreement_of_both_arms_comes_first(collection: Collection) -> None:
-    both = point("the ledger rotates weekly", near="question")
-    collection.upsert([both, point("ledger", near="far"), Point.of(passage("unrelated"), _tilted(1))])
-    assert collection.hybrid(direction("question"), "ledger rotates", ME).hits[0][0] == both.id
-
-
-@pytest.mark.parametrize(
-    ("stored", "asked"),
-    [
-        ("The failing job is build-20931.", "build-20931"),
-        ("Der Fehlercode lautet XJ-77.", "Was bedeutet XJ-77?"),
-        ("O pedido 88-1234 foi cancelado.", "pedido 88-1234"),
-        ("Код заказа АБ-551.", "АБ-551"),
-        ("رقم الطلب هو ق-٤٤١٢", "ق-٤٤١٢"),
-        ("订单编号是甲子四二", "甲子四二"),
-        ("エラーコードERR-4711が出ました", "ERR-4711"),
-    ],
-)
-def test_sparse_finds_the_exact_thing_that_dense_misses(collection: Collection, stored: str, asked: str) -> None:
-    target = point(stored, near="far away")
-    collection.upsert([target, *(Point.of(passage(f"other {n}"), _tilted(n)) for n in range(20))])
-    assert target.id not in ids(collection.dense(direction("question"), ME, limit=10))
-    assert ids(collection.sparse(asked, ME, limit=3))[0] == target.id
-
-
-def test_scopes_and_layers_are_filtered_in_the_query(collection: Collection) -> None:
-    mine = point("port one", near="q")
-    theirs = [point(f"port of another {n}", near="q", scope="default/telegram:7") for n in range(40)]
-    shared = point("port shared", near="q", scope=SHARED_SCOPE, layer=Layer.FABRIC)
-    collection.upsert([*theirs, mine, shared])
-    for found in (
-        collection.dense(direction("q"), ME, limit=3),
-        collection.sparse("port", ME, limit=3),
-        collection.hybrid(direction("q"), "port", ME, limit=3).hits,
-    ):
-        assert set(ids(found)) == {mine.id, shared.id}
-    assert ids(collection.dense(direction("q"), ME, [Layer.FABRIC])) == [shared.id]
-    assert ids(collection.sparse("port", ME, [Layer.FABRIC])) == [shared.id]
-
-
-def test_no_scope_sees_nothing(collection: Collection) -> None:
-    collection.upsert([point("port", near="q")])
-    assert collection.dense(direction("q"), ()) == []
-    assert collection.sparse("port", ()) == []
-    assert collection.search(direction("q"), "port", ()).hits == []
-
-
-def test_what_another_user_says_does_not_move_my_scores(collection: Collection) -> None:
-    collection.upsert([point("the gateway port", near="a"), point("lunch", near="b"), point("walk", near="c")])
-    before = collection.sparse("gateway", ME)
-    collection.upsert([point(f"gateway {n}", scope="default/telegram:7") for n in range(50)])
-    assert collection.sparse("gateway", ME) == before
-
-
-def test_limit_is_honoured(collection: Collection) -> None:
-    collection.upsert([point(f"port {n}", near="q") for n in range(100)])
-    for limit in (0, 1, 7, 90):
-        assert len(collection.dense(direction("q"), ME, limit=limit)) == limit
-        assert len(collection.hybrid(direction("q"), "port", ME, limit=limit).hits) == limit
-
-
-@pytest.mark.parametrize("bad", [np.zeros(DIMENSION), np.full(DIMENSION, np.nan), np.ones(DIMENSION - 1)])
-def test_a_bad_vector_is_never_searched_with_or_stored(collection: Collection, bad: np.ndarray) -> None:
-    collection.upsert([point("port", near="q")])
-    with pytest.raises(VectorsError):
-        collection.dense(bad, ME)
-    with pytest.raises(VectorsError):
-        collection.hybrid(bad, "port", ME)
-    with pytest.raises(VectorsError):
-        collection.upsert([point("fine"), Point.of(passage("broken"), bad)])
-    assert collection.count() == 1
-
-
-def test_search_falls_back_only_on_failure_and_says_so(collection: Collection) -> None:
-    one = point("port", near="q")
-    collection.upsert([one])
-    assert collection.search(direction("q"), "port", ME).mode == "hybrid"
-    assert collection.search(direction("q"), "nothing such", ME).mode == "hybrid"
-    no_words = collection.search(direction("q"), "👍", ME)
-    assert (no_words.mode, no_words.degraded_reason, ids(no_words.hits)) == ("dense", "", [one.id])
-
-    no_vector = collection.search(None, "port", ME)
-    assert (no_vector.mode, ids(no_vector.hits)) == ("sparse", [one.id])
-    assert "no embedding" in no_vector.degraded_reason
-    broken = collection.search(np.full(DIMENSION, np.nan, np.float32), "port", ME)
-    assert (broken.mode, ids(broken.hits)) == ("sparse", [one.id])
-    assert "finite" in broken.degraded_reason
 
 
 def test_a_broken_sparse_arm_leaves_dense_and_says_so(collection: Collection) -> None:
@@ -152,86 +29,11 @@ def test_a_broken_sparse_arm_leaves_dense_and_says_so(collection: Collection) ->
     assert "sparse" in found.degraded_reason
 
 
-def test_a_closed_collection_raises(folder: Path) -> None:
-    collection = opened(folder)
-    collection.close()
-    with pytest.raises(VectorsError, match="closed"):
-        collection.search(direction("q"), "port", ME)
-    with pytest.raises(VectorsError, match="closed"):
-        collection.flush()
-    assert collection.health().state is State.DEGRADED
-
-
-def test_upsert_replaces_and_delete_removes(collection: Collection) -> None:
-    first = Point.of(passage("old words", source="fact:1"), direction("q"))
-    second = Point.of(passage("new words", source="fact:1"), direction("r"))
-    assert first.id == second.id
-    collection.upsert([first])
-    collection.upsert([second])
-    assert collection.count() == 1
-    assert collection.sparse("old", ME) == []
-    collection.delete([first.id, point("never stored").id])
-    assert collection.count() == 0
-    collection.delete([])
-
-
 def test_ids_lists_every_point_over_pages(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_os.vectors.collection.PAGE", 7)
     points = [point(f"number {n}") for n in range(30)]
     collection.upsert(points)
     assert sorted(collection.ids()) == sorted(one.id for one in points)
-
-
-def test_reopened_it_holds_what_it_held(folder: Path) -> None:
-    collection = opened(folder)
-    assert collection.created
-    one = point("port", near="q")
-    collection.upsert([one])
-    collection.close()
-    again = opened(folder)
-    assert not again.created
-    assert ids(again.hybrid(direction("q"), "port", ME).hits) == [one.id]
-    again.close()
-
-
-def test_another_pipeline_is_refused_with_the_cure(folder: Path) -> None:
-    opened(folder).close()
-    with pytest.raises(FingerprintMismatch, match=r"model.*memory-os reindex"):
-        opened(folder, fingerprint="other-model")
-    with pytest.raises(FingerprintMismatch, match=r"dimension 16, now 32"):
-        opened(folder, dimension=32)
-    opened(folder).close()
-
-
-def test_threads_write_search_and_flush_together(collection: Collection) -> None:
-    failures: list[Exception] = []
-
-    def write(worker: int) -> None:
-        for n in range(40):
-            collection.upsert([point(f"worker {worker} number {n}", near="q")])
-
-    def read() -> None:
-        for _ in range(80):
-            collection.search(direction("q"), "worker number", ME)
-
-    def flush() -> None:
-        for _ in range(5):
-            collection.flush()
-
-    def guarded(work: object, *arguments: object) -> None:
-        try:
-            work(*arguments)  # type: ignore[operator]
-        except Exception as error:  # noqa: BLE001 - handed to the assertion below
-            failures.append(error)
-
-    works = [(write, 1), (write, 2), (write, 3), (read,), (read,), (flush,)]
-    threads = [threading.Thread(target=guarded, args=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert collection.count() == 120
 
 
 def test_a_failed_flush_reloads_without_loss_while_others_read(collection: Collection) -> None:
@@ -262,10 +64,3 @@ def test_a_failed_flush_reloads_without_loss_while_others_read(collection: Colle
     assert failures == []
     assert collection.count() == 40
     assert collection.health().figures["reloads"] == 1
-
-
-def test_health_counts(collection: Collection) -> None:
-    collection.upsert(list(itertools.starmap(point, [("one",), ("two",)])))
-    health = collection.health()
-    assert health.state is State.OK
-    assert health.figures["points"] == 2

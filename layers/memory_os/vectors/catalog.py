@@ -59,6 +59,8 @@ class Catalog:
             named = self.published()
             if named is not None:
                 return self._fitting(named, wanted), False
+            if constants.COLLECTION in self._names(re.compile(re.escape(constants.COLLECTION))):
+                raise self._not_ours(constants.COLLECTION)
             for listed in self.all():
                 if listed.stamp == wanted and not listed.rebuilding:  # made by one that has not got to the alias yet
                     self._index(listed.name)
@@ -106,10 +108,7 @@ class Catalog:
             stamp = Stamp(str(told["model"]), int(told["dimension"]), str(told["chunker"]), str(told["sparse"]))
             listed = Listed(name, stamp, str(told["identity"]), str(told.get("rebuilding") or ""))
         except (KeyError, TypeError, ValueError) as error:
-            raise VectorsError(
-                f"{name} on {self._connection.address.url} was not made by memory-os.",
-                cure=f"Rename it there, or use another server: memory-os needs the name {constants.COLLECTION}.",
-            ) from error
+            raise self._not_ours(name) from error
         if dense != stamp.dimension or not sparse:
             raise VectorsError(f"{name} has not the vectors that its stamp says.", cure=_REBUILD)
         return listed
@@ -253,9 +252,15 @@ class Catalog:
             lambda client: client.update_collection_aliases(change_aliases_operations=moved),
         )
 
-    def _names(self) -> list[str]:
+    def _not_ours(self, name: str) -> VectorsError:
+        return VectorsError(
+            f"{name} on {self._connection.address.url} was not made by memory-os.",
+            cure=f"Use another server, or give it another name there: memory-os needs the name {constants.COLLECTION}.",
+        )
+
+    def _names(self, pattern: re.Pattern[str] = _NUMBERED) -> list[str]:
         found = self._connection.call("listing collections", ADMIN, lambda client: client.get_collections().collections)
-        return [one.name for one in found if _NUMBERED.fullmatch(one.name)]
+        return [one.name for one in found if pattern.fullmatch(one.name)]
 
 
 def of_home(home: str) -> models.Filter:

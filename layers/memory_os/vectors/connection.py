@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import random
 import ssl
 import sys
@@ -22,7 +23,7 @@ from memory_os.vectors.server_faults import typed_fault
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-__all__ = ["ADMIN", "LOOK", "RECALL", "SEARCH", "WRITE", "Address", "Connection", "Pause", "is_loopback"]
+__all__ = ["ADMIN", "LOOK", "RECALL", "SEARCH", "WRITE", "Address", "Connection", "Limit", "Pause", "is_loopback"]
 
 _T = TypeVar("_T")
 
@@ -39,20 +40,21 @@ _RETRY_AFTER_MAX_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Seconds to connect, and between two parts of the answer."""
+    """Seconds to connect, and between two parts of the answer; whether the call waits out a pause."""
 
     connect: float
     read: float
+    heeds_pause: bool = True
 
 
 # A recall has 220 ms for both arms: what takes longer has come too late, and must not keep a thread.
 RECALL = Limit(connect=0.2, read=0.2)
 # Somebody asked and waits: a tool call, `status`.
 SEARCH = Limit(connect=1.0, read=2.0)
-LOOK = Limit(connect=1.0, read=1.0)
+LOOK = Limit(connect=1.0, read=1.0, heeds_pause=False)
 # `wait=True` answers when all replicas have the points; creating a collection in a cluster needs its agreement.
 WRITE = Limit(connect=3.0, read=30.0)
-ADMIN = Limit(connect=3.0, read=60.0)
+ADMIN = Limit(connect=3.0, read=60.0, heeds_pause=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Connection:
         self.pause = Pause()
         self.version: tuple[int, ...] = ()
         self._limit = threading.local()
+        self._closed = False
         self._client = self._connected()
 
     def check_version(self) -> None:
@@ -128,7 +131,8 @@ class Connection:
         All we ask may be asked twice, so a kept connection that the other side has closed meanwhile is tried again.
         While the server is left alone after a fault, searches and writes raise that fault at once.
         """
-        if limit not in (ADMIN, LOOK):
+        self.check_open()
+        if limit.heeds_pause:
             self.pause.check()
         self._limit.now = limit
         for attempt in (1, 2):
@@ -145,7 +149,12 @@ class Connection:
             return found
         raise AssertionError("unreachable")
 
+    def check_open(self) -> None:
+        if self._closed:
+            raise VectorsError(f"The connection to {self.address.url} is closed.")
+
     def close(self) -> None:
+        self._closed = True
         self._client.close()
 
     def _connected(self) -> QdrantClient:
@@ -196,4 +205,7 @@ _IS_IT_QDRANT = "Is servers.qdrant_url the address of a Qdrant server, its REST 
 def is_loopback(url: str) -> bool:
     """Whether an address stays on this machine."""
     host = (urlsplit(url).hostname or "").lower()
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False

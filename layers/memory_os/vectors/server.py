@@ -113,6 +113,7 @@ class ServerCollection:
 
     def flush(self) -> bool:
         """Every write was confirmed when it returned."""
+        self._connection.check_open()
         return True
 
     def verify(self) -> None:
