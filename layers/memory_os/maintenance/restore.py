@@ -175,6 +175,8 @@ def _staged(settings: Settings, wanted: Plan, staging: Path, now: float) -> tupl
             # Vectors of this collection may belong to a later text with the same id: all are written anew.
             db.execute("UPDATE passages SET indexed = 0")
             db.execute("DELETE FROM deleted_points")
+            if again:  # deleted words leave the full-text segments too
+                db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
         if again:
             engine.store.vacuum()
         engine.store.checkpoint()
@@ -251,7 +253,9 @@ def _check_database(path: Path) -> None:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+    # Nobody has it open where no log is: then not even SQLite's side files are made.
+    unused = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unused}", uri=True, timeout=5)
 
 
 def _move_aside(paths: Iterable[Path], kept: Path) -> int:
