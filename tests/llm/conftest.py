@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from memory_os.config import ModelSettings
-from memory_os.llm import MemoryUsage, Message, Request
+from memory_os.llm import MemoryUsage
 from memory_os.llm.client import ModelClient
 from memory_os.llm.endpoint import Dialect, Endpoint, Unresolved
 from memory_os.llm.resolve import Resolved
-from pydantic import BaseModel, ConfigDict
 from support.fake_clock import FakeClock
 from support.scripted_model import ScriptedModel, Step
 
-KEY = "sk-test-0123456789abcdefghijkl"
+from llm.staging import KEY, Stage, Staged
 
 
-class Fact(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    subject: str
-    statement: str
-
-
-class Facts(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    facts: list[Fact] = []
-
-
-@dataclass
-class Stage:
-    """All that one test looks at."""
-
-    client: ModelClient
-    server: ScriptedModel
-    clock: FakeClock
-    usage: MemoryUsage
-
-    async def facts(self, text: str = "What was said.", **options: Any) -> Any:
-        options = {"job": "extraction", "schema": Facts, **options}
-        return await self.client.ask(Request(messages=[Message("user", text)], **options))
-
-    async def prose(self, text: str = "What was said.", **options: Any) -> Any:
-        return await self.facts(text, schema=None, **options)
-
-    @property
-    def breaker(self) -> str:
-        return str(self.client.status()["main"]["breaker"]["state"])
-
-    @property
-    def outcomes(self) -> list[str]:
-        return [call.outcome for call in self.usage.calls]
-
-    async def units(self) -> float:
-        await self.client.ledger.flush()
-        return sum(call.units for call in self.usage.calls)
-
-
-Staged = Callable[..., Any]
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Tests here may be coroutines."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture

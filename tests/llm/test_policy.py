@@ -16,6 +16,7 @@ standings = st.builds(
     left_s=st.floats(-10, 1e5),
     corrections=st.integers(0, 3),
     repeatable=st.booleans(),
+    open=st.booleans(),
 )
 kinds = st.sampled_from(FaultClass)
 waits = st.none() | st.floats(0, 1e5)
@@ -47,6 +48,7 @@ def test_nothing_is_repeated_beyond_its_budget_its_deadline_or_its_class(
         assert decision.reason
         return
     assert standing.repeatable
+    assert kind is not FaultClass.TRANSIENT or not standing.open
     assert kind in (FaultClass.TRANSIENT, FaultClass.CONTENT)
     share = 0.9 if kind is FaultClass.TRANSIENT else 0.7
     assert standing.spent < share * standing.budget
@@ -65,6 +67,8 @@ def test_what_the_provider_asks_for_is_what_is_waited(standing: Standing, jitter
 
 @given(standings, jitters)
 def test_within_budget_and_deadline_a_transient_fault_is_repeated(standing: Standing, jitter: float) -> None:
-    fits = standing.repeatable and standing.spent < 0.9 * standing.budget and standing.left_s > 60.0
+    fits = (
+        standing.repeatable and not standing.open and standing.spent < 0.9 * standing.budget and standing.left_s > 60.0
+    )
     if fits:
         assert decide(Fault(FaultClass.TRANSIENT, "x"), standing, jitter).repeat

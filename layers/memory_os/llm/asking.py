@@ -77,6 +77,7 @@ class Asking:
             deadline=self.deadline,
             retries=self.retries,
             repeatable=self.request.idempotent or bool(self.request.idempotency_key),
+            is_open=self.lane.is_open,
             on_correct=self._correct,
         )
         try:

@@ -242,8 +242,8 @@ class ModelClient:
                 f"{where} can't take that much at once.", cure="Split the messages.", limit=fault.limit
             )
         if fault.kind is FaultClass.TRANSIENT:
-            wait = _TRANSIENT_RETRY_S if asked is None else max(asked, 1.0)
-            return ModelUnavailable(f"{where} gives no answer ({fault.message}).", retry_at=now + wait)
+            retry_at = max(now + (_TRANSIENT_RETRY_S if asked is None else max(asked, 1.0)), lane.breaker.open_until)
+            return ModelUnavailable(f"{where} gives no answer ({fault.message}).", retry_at=retry_at)
         if fault.kind is FaultClass.REFUSED and fault.reason in (
             "not_found",
             "moved",

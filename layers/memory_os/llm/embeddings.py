@@ -55,7 +55,8 @@ class Embedding:
                 cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
                 resets_at=self.ledger.resets_at(),
             )
-        retrying = Retrying(self.clock, self.jitter, self.models.retry_budget * tokens, deadline, self.retries)
+        budget = self.models.retry_budget * tokens
+        retrying = Retrying(self.clock, self.jitter, budget, deadline, self.retries, is_open=self.lane.is_open)
 
         async def attempt() -> list[list[float]]:
             self.ledger.reserve("embedding", cost)

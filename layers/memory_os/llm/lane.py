@@ -12,7 +12,7 @@ import aiohttp
 
 from memory_os.config import Patience, PatienceSettings
 from memory_os.errors import ModelAuth, ModelUnavailable
-from memory_os.llm.breaker import Breaker
+from memory_os.llm.breaker import Breaker, BreakerState
 from memory_os.llm.chat_completions import ChatCompletions
 from memory_os.llm.clock import Clock
 from memory_os.llm.dialect import Prompt, Reply, Wire
@@ -48,7 +48,7 @@ class Lane:
     refused: frozenset[str] = frozenset()
     observed: dict[str, Observations] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
-    waiting: int = 0
+    running: list[Watch] = field(default_factory=list)
     _held: ModelAuth | None = None
     _held_until: float = 0.0
 
@@ -89,6 +89,10 @@ class Lane:
         sent()
         return await exchange(session, self.wire, self.endpoint, prompt, self.refused, watch.heard, self.clock.now)
 
+    def is_open(self) -> bool:
+        """Whether the breaker lets nobody through now."""
+        return self.breaker.state(self.clock.now()) is BreakerState.OPEN
+
     def watch(self, job: JobClass, deadline: float) -> Watch:
         start: Patience = getattr(self.patience, job)
         return Watch(self.clock, self.observed.setdefault(job, Observations()).time_outs(start), deadline)
@@ -98,7 +102,7 @@ class Lane:
 
         Raises ModelUnavailable while the breaker is open, ModelAuth while a refused key is held off, and Fault.
         """
-        self.waiting += 1
+        self.running.append(watch)
         try:
             return await watch.run(self._placed(watch, work))
         except TimeoutError as error:
@@ -109,7 +113,7 @@ class Lane:
                 self.breaker.failed(self.clock.now())
             raise fault from error
         finally:
-            self.waiting -= 1
+            self.running.remove(watch)
 
     async def _placed(self, watch: Watch, work: Callable[[], Awaitable[_T]]) -> _T:
         async with self.places:
@@ -183,7 +187,8 @@ class Lane:
             "calls": dict(sorted(self.outcomes.items())),
             "latency_s": {job: _percentiles(one) for job, one in self.observed.items() if one.whole},
             "time_outs_s": {job: _limits(one, getattr(self.patience, job)) for job, one in self.observed.items()},
-            "waiting": self.waiting,
+            "running": [{"seconds": round(one.seconds, 2), "pieces": one.pieces} for one in self.running if one.begun],
+            "waiting": sum(not one.begun for one in self.running),
         }
 
 

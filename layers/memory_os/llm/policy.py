@@ -24,6 +24,7 @@ class Standing:
 
     `attempts`: of this class so far, 1 for the first. `spent`, `budget`: tokens. `left_s`: seconds to the deadline.
     `repeatable`: asking twice does no harm, or the provider is told by a key that it is the same question.
+    `open`: this fault has opened the breaker; the next rung of the ladder is asked instead.
     """
 
     attempts: int
@@ -32,6 +33,7 @@ class Standing:
     left_s: float
     corrections: int = 0
     repeatable: bool = True
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def backoff_s(attempt: int, jitter: float) -> float:
 
 
 def _after_transient(fault: Fault, standing: Standing, jitter: float) -> Decision:
+    if standing.open:
+        return Decision(False, reason="the provider keeps failing")
     if standing.spent >= TRANSIENT_SHARE * standing.budget:
         return Decision(False, reason="the retry budget is spent")
     wait = backoff_s(standing.attempts, jitter) if fault.retry_after is None else fault.retry_after

@@ -20,7 +20,8 @@ _T = TypeVar("_T")
 class Retrying:
     """One question's attempts. `budget` in tokens; `deadline` on the clock's monotonic time.
 
-    The attempt itself charges what it spends with `charge`. `on_correct` is told of a fault that is answered by a correction.
+    The attempt itself charges what it spends with `charge`. `is_open` asks whether the breaker is open. `on_correct` is told
+    of a fault that is answered by a correction.
     """
 
     clock: Clock
@@ -29,6 +30,7 @@ class Retrying:
     deadline: float
     retries: Counter[str]
     repeatable: bool = True
+    is_open: Callable[[], bool] = bool
     on_correct: Callable[[Fault], None] | None = None
     spent: float = 0.0
     corrections: int = 0
@@ -60,6 +62,7 @@ class Retrying:
             left_s=self.deadline - self.clock.monotonic(),
             corrections=self.corrections,
             repeatable=self.repeatable,
+            open=self.is_open(),
         )
         self.decision = decide(error, standing, self.jitter())
         if self.decision.repeat:
