@@ -133,7 +133,7 @@ def test_each_step_can_fail_and_is_named(
 
 def test_what_a_killed_flight_left_goes_with_the_next(engine: Engine) -> None:
     scope = Scope("canary:0123456789ab", "canary")
-    engine.facts.state(Statement("The memory check keeps the word x in the drawer y.", scope), NOW).fact
+    engine.facts.state(Statement("The memory check keeps the word x in the drawer y.", scope), NOW)
     engine.maintenance.run("canary", NOW)
     assert engine.store.value("SELECT count(*) FROM facts") == 0
     assert engine.store.value("SELECT count(*) FROM tombstones") == 0

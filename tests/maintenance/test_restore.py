@@ -145,7 +145,7 @@ def test_what_is_no_sound_backup_is_refused_before_anything_moves(lived: tuple[P
     home, made = lived
     settings = settings_of(home)
     (made / "memories" / "CREATIVE.md").write_text("changed")
-    with pytest.raises(BackupError, match="CREATIVE.md was changed"):
+    with pytest.raises(BackupError, match=r"CREATIVE\.md was changed"):
         plan(settings, made)
     damaged = tmp_path / "memory-1.db"
     damaged.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8000)

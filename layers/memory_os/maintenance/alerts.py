@@ -98,6 +98,7 @@ class Alerts:
             with urllib.request.build_opener(_NoRedirects, *direct).open(request, timeout=TIMEOUT_S):
                 return
         except urllib.error.HTTPError as error:
+            error.close()
             raise AlertError(f"alerts.webhook answered {error.code}.") from None
         except (OSError, ValueError) as error:
             # The address may carry a token: it is named nowhere.
