@@ -167,7 +167,14 @@ def _render(out: Console, found: dict[str, Any]) -> None:
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     for note in found.get("notes") or []:
         out.print(f"Note: {note}")
+    out.print(f"Language model: {_models(found.get('models') or {})}")
     out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
+
+
+def _models(models: dict[str, Any]) -> str:
+    from memory_os.llm.report import models_line
+
+    return models_line(models)
 
 
 def _pipeline(pipeline: dict[str, Any]) -> str:
