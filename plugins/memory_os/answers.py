@@ -10,6 +10,7 @@ from typing import Any
 STATUS_LINES_MAX = 12
 DROPPED_MAX = 5
 _TEXT_CHARS = 120
+_LISTED_MAX = 3
 
 
 def status(found: Mapping[str, Any], home: str) -> str:
@@ -54,17 +55,23 @@ def explain(found: Mapping[str, Any]) -> str:
 
 
 def report(found: Mapping[str, Any]) -> str:
-    """Seven days of recalls, their time, what was asked again, what came too late."""
-    recalls = _object(found, "recalls")
-    times = [f"{name[:-3]} {_number(recalls[name])} ms" for name in ("p50_ms", "p95_ms") if name in recalls]
-    return "\n".join(
-        [
-            f"Recalls of the last seven days: {_outcomes(recalls)}",
-            f"Time in the service: {', '.join(times) or 'nothing measured yet'}",
-            f"Searched for again although it was in the prompt (rediscoveries): {_counter(found, 'rediscoveries')}",
-            f"Missed recalls (no answer in time): {_counter(found, 'recall_missed')}",
-        ]
-    )
+    """Seven days: what became of injected lines, what was searched for again, what recall missed, what needs a look."""
+    total = _object(found, "total")
+    judged = sum(_count(total, name) for name in ("used", "ignored", "contradicted"))
+    lines = [
+        f"Last seven days, mode {found.get('mode')}: {_count(total, 'turns')} turns, {_count(total, 'injections')} with memory"
+        f" ({_count(total, 'tokens')} tokens), {_count(total, 'small_talk')} small talk",
+        f"Lines: {_count(total, 'used')} used, {_count(total, 'ignored')} ignored, {_count(total, 'contradicted')} contradicted"
+        f" of {judged}",
+        f"Searched for again although it was in the prompt: {_count(total, 'rediscoveries')}"
+        f" ({_number(total.get('rediscoveries_per_100'))} per 100 turns, {_count(total, 'rediscovery_tokens')} tokens)",
+        f"Found by a search, not by recall (misses): {_count(total, 'misses')}",
+    ]
+    lines += [f"- {_cut(one.get('text'))}" for one in _items(found, "misses")[:_LISTED_MAX]]
+    reviews = _items(found, "reviews")
+    lines += [f"To review: {len(reviews)}"] if reviews else []
+    lines += [f"- ({one.get('handle')}) {_cut(one.get('text'))}: {_cut(one.get('evidence'))}" for one in reviews[:_LISTED_MAX]]
+    return "\n".join([*lines, *([f"Proposal: {found['proposal']}"] if found.get("proposal") else [])])
 
 
 def forgotten(found: Mapping[str, Any]) -> str:
@@ -105,6 +112,16 @@ def _counter(found: Mapping[str, Any], name: str) -> str:
         return "0"
     last = ", ".join(filter(None, (_moment(counter.get("last_at")), _cut(counter.get("last_reason")))))
     return f"{value} (last {last})" if last else str(value)
+
+
+def _items(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    value = found.get(name)
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _count(found: Mapping[str, Any], name: str) -> int:
+    value = found.get(name)
+    return round(value) if isinstance(value, (int, float)) else 0
 
 
 def _object(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from .state import Identity
 _USAGE = (
     "/memory-os status · what runs and what it holds\n"
     "/memory-os recall <text> · exactly what would be recalled for this\n"
-    "/memory-os report · the last seven days: recalls, their time, what was missed\n"
+    "/memory-os report · the last seven days: lines used and ignored, searches for what was given, misses\n"
     "/memory-os explain · why the last block had its lines\n"
     "/memory-os forget <id> · delete one memory everywhere (ids stand in recalled lines)\n"
     "/memory-os off | on · no memory in this chat, or memory again"
@@ -82,7 +82,7 @@ def _answer(verb: str, rest: str, home: Home, asker: Asker) -> str:
     if verb == "explain":
         return _explain(home, identity)
     if verb == "report":
-        return answers.report(_ask(home, "GET", "/v1/status"))
+        return _report(home, asker, identity)
     return _recall(home, asker, identity, rest) if verb == "recall" else _forget(home, asker, identity, rest)
 
 
@@ -110,6 +110,12 @@ def _recall(home: Home, asker: Asker, identity: Identity, query: str) -> str:
     caller = tools.caller_of(home, asker.session_id, identity=identity)
     wanted = {"v": 1, **caller, "turn_id": "", "user_message": query, "at": time.time(), "dry_run": True}
     return answers.recall(_ask(home, "POST", "/v1/recall", wanted))
+
+
+def _report(home: Home, asker: Asker, identity: Identity) -> str:
+    """The last week: all of this home for the person at this machine, their own for anybody else."""
+    caller = tools.caller_of(home, asker.session_id, identity=identity)
+    return answers.report(_ask(home, "POST", "/v1/report", {**caller, "everyone": identity.user == "local"}))
 
 
 def _explain(home: Home, identity: Identity) -> str:

@@ -72,11 +72,29 @@ def test_an_unknown_id_is_told_in_the_words_of_the_command(peer: Peer) -> None:
     assert slash("forget x") == "There is no memory 'x' of yours. `/memory-os recall <text>` shows lines with their ids."
 
 
-def test_report_is_about_recalls(peer: Peer) -> None:
-    answering(peer, {"recalls": {"injected": 3, "nothing": 4, "p50_ms": 9.0, "p95_ms": 21.5}})
+REPORT = {
+    "mode": "observe",
+    "total": {"turns": 9, "injections": 4, "tokens": 800, "used": 3, "ignored": 1, "rediscoveries": 2, "misses": 1},
+    "misses": [{"text": "the ferry"}],
+    "reviews": [{"handle": "f:abcdefgh", "text": "port 1", "evidence": "port 2"}],
+    "proposal": "try point",
+}
+
+
+def test_report_is_of_the_whole_home_for_the_person_at_it(peer: Peer) -> None:
+    answering(peer, REPORT)
     text = slash("report")
-    assert "injected 3, nothing 4" in text and "p50 9.0 ms, p95 21.5 ms" in text
-    assert peer.requests[0][0] == "/v1/status"
+    assert "9 turns, 4 with memory (800 tokens)" in text and "3 used, 1 ignored, 0 contradicted of 4" in text
+    assert "the ferry" in text and "(f:abcdefgh) port 1: port 2" in text and "try point" in text
+    assert peer.asked("/v1/report")[0]["everyone"] is True
+
+
+@pytest.mark.usefixtures("sender")
+def test_report_is_their_own_for_anybody_else(peer: Peer) -> None:
+    answering(peer, REPORT)
+    slash("report")
+    (asked,) = peer.asked("/v1/report")
+    assert asked["everyone"] is False and asked["user"] == "telegram:42"
 
 
 def test_what_the_service_refuses_is_said_in_its_words(peer: Peer) -> None:

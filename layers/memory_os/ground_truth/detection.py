@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from memory_os.ground_truth.calls import Call
 from memory_os.ground_truth.units import missing, share, units
-from memory_os.ground_truth.wording import asks_for_now, asks_to_search
+from memory_os.ground_truth.wording import asked_part, asks_for_now, asks_to_search
 
 # Share of the call's units that the line has. Below it the line is about something else, unless its meaning is as near.
 _ASKED_SHARE = 0.5
@@ -66,7 +66,7 @@ def judge(
     if not asked or not given:
         return Verdict(Kind.NEW)
     excuse = _excuse(call, user_message)
-    best = _best(asked, units(user_message), given, likeness, excused=bool(excuse))
+    best = _best(asked, units(asked_part(user_message)), given, likeness, excused=bool(excuse))
     if best is None:
         return Verdict(Kind.NEW)
     line, held = best
@@ -92,7 +92,7 @@ def settle(verdict: Verdict, result: str, given: Sequence[Given]) -> Verdict:
 def _excuse(call: Call, user_message: str) -> str:
     if asks_to_search(user_message):
         return "the user asked for it"
-    newer = call.after or asks_for_now(user_message) or asks_for_now(call.question)
+    newer = call.after or asks_for_now(asked_part(user_message)) or asks_for_now(call.question)
     return "asks for what is newer than the memory" if newer else ""
 
 

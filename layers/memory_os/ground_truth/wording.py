@@ -52,6 +52,9 @@ _NOW = re.compile(
 )
 
 
+_QUESTION = re.compile(r"[^.;:!?。；：！？؟؛\n—]*(?:[.:](?=\S)[^.;:!?。；：！？؟؛\n—]*)*[?？؟]")
+
+
 def asks_to_search(message: str) -> bool:
     """Whether the user told the agent to look something up: then every look-up is theirs."""
     return bool(_SEARCH.search(_folded(message)))
@@ -60,6 +63,13 @@ def asks_to_search(message: str) -> bool:
 def asks_for_now(text: str) -> bool:
     """Whether a message or a call asks for what is so at this moment, which no memory can know."""
     return bool(_NOW.search(_folded(text)))
+
+
+def asked_part(message: str) -> str:
+    """What a message asks: its sentences that end in a question mark, or all of it. What leads up to a question is no
+    part of it ("I prepare the demo; which port …?")."""
+    asked = [match.group() for match in _QUESTION.finditer(message[:4000])]
+    return " ".join(asked) or message
 
 
 def _folded(text: str) -> str:

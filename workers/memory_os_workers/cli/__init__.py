@@ -33,6 +33,7 @@ COMMANDS = {
     "status": "memory_os_workers.cli.status:status",
     "recall": "memory_os_workers.cli.recall:recall",
     "explain": "memory_os_workers.cli.recall:explain",
+    "report": "memory_os_workers.cli.report:report",
     "ingest": "memory_os_workers.cli.documents:ingest",
     "reindex": "memory_os_workers.cli.documents:reindex",
     "forget": "memory_os_workers.cli.forget:forget",
