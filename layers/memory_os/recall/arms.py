@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from memory_os.errors import MemoryOSError
 from memory_os.index import Hit, Index
-from memory_os.memory import State
+from memory_os.memory import Passage, State
 from memory_os.recall.query import Query
+from memory_os.text.language import language_of
 from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists.
@@ -82,6 +83,16 @@ class Found:
     candidates: list[Candidate]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     searched: tuple[int, int] = (0, 0)
+    # Those of the passages that were read while the question was being encoded.
+    passages: dict[int, Passage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Passages and embeddings by pk."""
+
+    passages: dict[int, Passage] = field(default_factory=dict)
+    vectors: dict[int, F32] = field(default_factory=dict)
 
 
 class Arms:
@@ -101,14 +112,23 @@ class Arms:
         started = time.perf_counter()
         dense_future = self._pool.submit(self._dense_arm, query)
         hits, lexical = _timed(lambda: self._lexical_arm(query))
+        ahead = self._read_ahead(hits) if not dense_future.done() else _Ahead()
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
         if vector is None:
             candidates = self._candidates(query, hits, {})
         else:
-            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored))
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched)
+            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored, ahead.vectors))
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, ahead.passages)
+
+    def _read_ahead(self, hits: list[Hit]) -> _Ahead:
+        """What will be asked of these hits, read while the question is being encoded: this thread has nothing else to do."""
+        pks = [hit.pk for hit in hits]
+        passages = self._index.passages(pks)
+        for passage in passages.values():
+            language_of(passage.text)  # remembers its answer
+        return _Ahead(passages, self._index.vectors_of(pks))
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
         if self._sizes.total() < SMALLEST_CORPUS:
@@ -142,15 +162,19 @@ class Arms:
             return None, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
         return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
 
-    def _cosines(self, query: Query, vector: F32, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, float]:
+    def _cosines(
+        self, query: Query, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], known: dict[int, F32]
+    ) -> dict[int, float]:
         """Cosine by pk: of what the dense arm found, and of the lexical finds from their stored embeddings."""
         pks = self._index.visible(
             [point for point, _ in scored], query.scope.readable, layers=query.layers, now=query.now
         )
         cosines = {pks[point]: score for point, score in scored if point in pks}
         missing = [hit.pk for hit in hits if hit.pk not in cosines]
-        for pk, stored in self._index.vectors_of(missing).items():
-            cosines[pk] = float(stored @ vector)
+        vectors = known or self._index.vectors_of(missing)
+        missing = [pk for pk in missing if pk in vectors]
+        if missing:
+            cosines.update(zip(missing, (np.stack([vectors[pk] for pk in missing]) @ vector).tolist(), strict=True))
         return cosines
 
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:

@@ -82,7 +82,8 @@ class Recall:
         best = max((candidate.bm25 for candidate in found.candidates), default=0.0)
         # Priors move a rank by a quarter at most: what is far behind without them need not be read.
         leading = sorted(found.candidates, key=lambda one: (-rank_score(one, best), one.pk))[:_READ]
-        passages = self._index.passages([candidate.pk for candidate in leading])
+        unread = [candidate.pk for candidate in leading if candidate.pk not in found.passages]
+        passages = {**found.passages, **self._index.passages(unread)}
         scored = [
             self._score(candidate, passages[candidate.pk], query, found.searched, best)
             for candidate in leading

@@ -131,7 +131,11 @@ def select(
 
 def carries_fence(*texts: str) -> bool:
     """Whether one of these would open or close our block, in any width or case of writing."""
-    return any(_FENCE_TAG.search(unicodedata.normalize("NFKC", text).casefold()) for text in texts)
+    return any(_FENCE_TAG.search(_folded(text)) for text in texts if text)
+
+
+def _folded(text: str) -> str:
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
@@ -264,13 +268,26 @@ def _fill(
 def _without_twins(candidates: list[Scored], decisions: list[Decision]) -> list[Scored]:
     """One of those that say the same, from the layer that says it best, at the place of the first."""
     kept: list[Scored] = []
+    wordings: list[_Wording] = []
     for scored in candidates:
-        at = next((i for i, other in enumerate(kept) if _same_thing(other.passage, scored.passage)), None)
+        wording = _wording(scored.passage.text)
+        at = next(
+            (
+                i
+                for i, other in enumerate(wordings)
+                # First what costs least: most pairs differ in a number.
+                if other.numbers == wording.numbers
+                and other.denies == wording.denies
+                and _same_thing(kept[i].passage, scored.passage)
+            ),
+            None,
+        )
         if at is None:
             kept.append(scored)
+            wordings.append(wording)
             continue
         better, worse = sorted((kept[at], scored), key=_precedence)
-        kept[at] = better
+        kept[at], wordings[at] = better, _wording(better.passage.text)
         decisions.append(Decision(worse, False, f"says the same as {better.passage.handle}"))
     return kept
 
@@ -293,9 +310,9 @@ def _same_thing(first: Passage, second: Passage) -> bool:
     if len(longer) > _RETOLD_LENGTH * len(shorter):
         return False
     words, other_words = _wording(shorter), _wording(longer)
-    common = len(words.terms & other_words.terms)
     if (words.numbers, words.denies) != (other_words.numbers, other_words.denies):
         return False
+    common = len(words.terms & other_words.terms)
     if common < _RETOLD_SHARE * len(words.terms):
         return False
     retold = first.layer is not second.layer or (first.session_id and first.session_id == second.session_id)

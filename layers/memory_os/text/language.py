@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 
 from qdrant_edge import Bm25, Bm25Config, Language, StopwordsSet, TokenizerType
@@ -45,10 +46,11 @@ def language_of(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _language_of(head: str) -> str:
-    letters = sum(char.isalpha() for char in head)
-    for language, script in _SCRIPTS:
-        if letters and len(script.findall(head)) >= _MIN_SCRIPT_SHARE * letters:
-            return language
+    if not head.isascii():
+        letters = sum(char.isalpha() for char in head)
+        for language, script in _SCRIPTS:
+            if letters and len(script.findall(head)) >= _MIN_SCRIPT_SHARE * letters:
+                return language
     return _by_function_words(tuple(dict.fromkeys(word.casefold() for word in _WORD.findall(head))))[0]
 
 
@@ -67,17 +69,19 @@ def function_words(words: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=4000)
 def _by_function_words(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
-    best: tuple[str, frozenset[str]] = ("", frozenset())
-    for name, language in _STOP_LANGUAGES.items():
-        stopped = frozenset(word for word in words if _is_function_word(word, language))
-        if len(stopped) > len(best[1]):
-            best = (name, stopped)
-    return best
+    words = tuple(dict.fromkeys(words))
+    counts = Counter(name for word in words for name in _languages_with(word))
+    # Of languages with as many, the first in the list.
+    best = max(_STOP_LANGUAGES, key=lambda name: counts[name])
+    if not counts[best]:
+        return "", frozenset()
+    return best, frozenset(word for word in words if best in _languages_with(word))
 
 
 @lru_cache(maxsize=50_000)
-def _is_function_word(word: str, language: Language) -> bool:
-    return not _stopper(language).embed_query(word).indices
+def _languages_with(word: str) -> tuple[str, ...]:
+    """The languages in which this is a function word."""
+    return tuple(name for name, language in _STOP_LANGUAGES.items() if not _stopper(language).embed_query(word).indices)
 
 
 @lru_cache(maxsize=len(_STOP_LANGUAGES))
