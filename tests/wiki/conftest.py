@@ -25,7 +25,16 @@ def settings_of(vault: Path, base_url: str = "", **wiki: float) -> Settings:
     """Settings with this vault, and the scripted model if there is a URL."""
     settings = load_settings({"VAULT_PATH": str(vault)}, hermes_home=vault.parent / "hermes")
     given = settings.values.model_dump(exclude_unset=True)
-    models = {"provider": "openai", "base_url": base_url, "model": "scripted-model"} if base_url else {"provider": "none"}
+    # One short try: what is slow about a model that is away is the client's own to test.
+    patience = {"curation": {"whole": 10, "first": 10, "between": 10, "deadline": 10}}
+    model = {
+        "provider": "openai",
+        "base_url": base_url,
+        "model": "scripted-model",
+        "patience": patience,
+        "retry_budget": 1,
+    }
+    models = model if base_url else {"provider": "none"}
     return replace(settings, values=Values.model_validate({**given, "models": models, "wiki": wiki}))
 
 

@@ -190,6 +190,8 @@ class Curation:
             waiting += reversed(two)
             return []
         drafts = Drafts.model_validate(answer.parsed.model_dump()) if answer.parsed else Drafts()
+        if answer.partial and not drafts.pages:
+            raise ModelContent("The model's answer holds no complete page.", text=answer.text)
         if answer.partial:
             self.notes.add("an answer was cut off; its complete pages were taken")
         record.answers[part.key] = drafts.model_dump(mode="json")

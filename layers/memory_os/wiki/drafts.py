@@ -128,7 +128,7 @@ def admitted(drafts: Drafts, schema: Schema, notes: Notes) -> list[Addition]:
 
 
 def _addition(draft: PageDraft, schema: Schema, notes: Notes) -> Addition | None:
-    title = one_line(_plain(draft.title), TITLE_MAX).strip("#*_` ")
+    title = one_line(_plain(draft.title), TITLE_MAX).lstrip("#*_` ").rstrip("*_` ")
     if not subject_key(title):
         notes.add("a page without a title was left out")
         return None
@@ -199,7 +199,7 @@ def _names(given: Iterable[str], most: int, known: set[str]) -> tuple[str, ...]:
     """Names on one line, each subject once, those in `known` left out."""
     found: dict[str, str] = {}
     for one in given:
-        name = one_line(_plain(one), NAME_MAX).strip("#*_`[] ")
+        name = one_line(_plain(one), NAME_MAX).lstrip("#*_`[ ").rstrip("*_`] ")
         key = subject_key(name)
         if key and key not in known and not instruction_like(name):
             found.setdefault(key, name)

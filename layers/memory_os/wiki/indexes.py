@@ -28,7 +28,7 @@ def rewrite(tree: Tree, catalogue: Catalogue, schema: Schema) -> list[str]:
             if text is None:
                 tree.remove(path)
             else:
-                tree.write(path, text)
+                tree.write(path, text, durable=False)
     return sorted(changed)
 
 

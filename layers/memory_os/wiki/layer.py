@@ -160,7 +160,7 @@ class Wiki:
 
     # -- how it stands -----------------------------------------------------------------------------------------------
 
-    def status(self, *, model: bool) -> dict[str, Any]:
+    def status(self, *, model: bool, now: float | None = None) -> dict[str, Any]:
         """Figures for a person: pages, what waits, what could not be done and why. `model`: whether there is one."""
         if not self.tree.there:
             return {"there": False, "root": str(self.tree.root), "model": model}
@@ -177,7 +177,7 @@ class Wiki:
             "pages": len(pages),
             "by_type": dict(sorted(Counter(page.kind for page in pages).items())),
             "raw": len(raw),
-            "waiting": [one.name for one in self.waiting()],
+            "waiting": [one.name for one in self.waiting(now)],
             "trouble": trouble,
             "proposals": self.tree.proposals(),
             "contradictions": sum(len(page.contradictions) for page in pages),
@@ -186,7 +186,7 @@ class Wiki:
             "last_curated_at": max((one.at for one in records if one.status == "done"), default=None),
         }
 
-    def health(self, *, model: bool) -> Health:
+    def health(self, *, model: bool, now: float | None = None) -> Health:
         """How the layer stands, in one line. Raises WikiError if its files can't be read."""
         if not self.tree.there:
             return Health(State.OFF, "there is no wiki", "`memory-os wiki init` makes one.")
@@ -194,7 +194,7 @@ class Wiki:
             self.schema()
         except WikiError as error:
             return Health(State.DEGRADED, error.message, error.cure)
-        found = self.status(model=model)
+        found = self.status(model=model, now=now)
         waiting, trouble = len(found["waiting"]), len(found["trouble"])
         figures = {
             "pages": found["pages"],

@@ -64,6 +64,7 @@ class Ledger:
         return _raw_record(data) if data is not None else None
 
     def keep(self, record: RawRecord) -> None:
+        """Put a record in place of the one there was. It holds answers that were paid for."""
         self._store(_raw_file(record.name), asdict(record))
 
     def drop(self, name: str) -> None:
@@ -89,16 +90,17 @@ class Ledger:
         record = self.page(path)
         return bool(record.hash or record.next) and hash_of(text) in (record.hash, record.next)
 
-    def announce(self, path: str, text: str, cause: str) -> None:
-        """Record what is about to be written, and for which raw state."""
+    def announce(self, path: str, before: str, text: str, cause: str) -> None:
+        """Record what is about to be written over `before`, a page of ours or nothing, and for which raw state."""
         known = self.page(path)
-        origin = known.origin if known.hash else cause
-        self._store(_page_file(path), asdict(replace(known, next=hash_of(text), origin=origin, last=cause)))
+        held = hash_of(before) if before else ""
+        origin = known.origin if held else cause
+        self._store(_page_file(path), asdict(PageRecord(path, held, hash_of(text), origin, cause)))
 
     def settle(self, path: str) -> None:
         """Record that it was written."""
         known = self.page(path)
-        self._store(_page_file(path), asdict(replace(known, hash=known.next, next="")))
+        self._store(_page_file(path), asdict(replace(known, hash=known.next, next="")), durable=False)
 
     def _load(self, path: str) -> dict[str, Any] | None:
         try:
@@ -107,8 +109,8 @@ class Ledger:
             return None
         return data if isinstance(data, dict) else None
 
-    def _store(self, path: str, data: dict[str, Any]) -> None:
-        self.tree.write(path, json.dumps(data, ensure_ascii=False, indent=1))
+    def _store(self, path: str, data: dict[str, Any], *, durable: bool = True) -> None:
+        self.tree.write(path, json.dumps(data, ensure_ascii=False, indent=1), durable=durable)
 
 
 def _raw_record(data: dict[str, Any]) -> RawRecord | None:

@@ -104,6 +104,6 @@ def _set(tree: Tree, schema: Schema, catalogue: Catalogue, path: str, stems: tup
         changed = with_related(text, kept, catalogue.titles, map_links(page, schema))
         if changed == text:
             return False
-        tree.write(path, changed)
+        tree.write(path, changed, durable=False)
     catalogue.texts[path] = changed
     return True

@@ -116,14 +116,11 @@ class Publisher:
     def _write(self, before: Page | None, page: Page, text: str) -> None:
         """Write a page of ours, its related block kept."""
         if before is not None and before == page:
-            record = self.ledger.page(page.path)
-            if record.next:
-                self.ledger.settle(page.path)  # the run before was killed after its write
             return
         related = related_in(text)
         titles = read_catalogue(self.tree).titles if page.links or related else {}
         whole = with_related(render(page, titles), related, titles, map_links(page, self.schema))
-        self.ledger.announce(page.path, whole, self._cause)
+        self.ledger.announce(page.path, text, whole, self._cause)
         self.tree.write(page.path, whole)
         self.ledger.settle(page.path)
 

@@ -89,8 +89,11 @@ class Tree:
             except FileNotFoundError:
                 return None
 
-    def write(self, path: str, text: str) -> None:
-        """The file with this text, whole and on disk, or as it was. Raises WikiError."""
+    def write(self, path: str, text: str, *, durable: bool = True) -> None:
+        """The file with this text, whole and on disk, or as it was. Raises WikiError.
+
+        `durable`: before this returns; not needed for what is derived, or what is only missed by a little more work.
+        """
         target = self.inside(path)
         temporary = self.inside(f"{STATE}/writing/{_digest(path)}")
         with _typed(target):
@@ -99,11 +102,13 @@ class Tree:
             with temporary.open("wb") as stream:
                 stream.write(text.encode("utf-8", "surrogateescape"))
                 stream.flush()
-                os.fsync(stream.fileno())
+                if durable:
+                    os.fsync(stream.fileno())
             # As readable as the folder it lies in: private in a private vault, the group's in a shared one.
             temporary.chmod(target.parent.stat().st_mode & 0o666 | constants.FILE_MODE)
             temporary.replace(target)
-            _sync(target.parent)
+            if durable:
+                _sync(target.parent)
 
     def move(self, path: str, to: str) -> None:
         """Rename a file to a name that is free. Raises WikiError."""
