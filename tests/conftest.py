@@ -18,6 +18,14 @@ _FOREIGN = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH", "QDRANT_")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--hermes-line", choices=("0.19", "0.22"), help="only this line of Hermes; default: both")
+    parser.addoption("--long", action="store_true", help="also what takes minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: --long"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,18 +22,19 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def home(models: Path) -> Iterator[Home]:
     """A new home, its service (if one was started) ended afterwards."""
-    yield from _home(models)
+    yield from new_home(models)
 
 
 @pytest.fixture(scope="module")
 def served(models: Path) -> Iterator[Home]:
     """A home whose service is ready, for a whole module."""
-    for one in _home(models):
+    for one in new_home(models):
         one.serve(ready=True)
         yield one
 
 
-def _home(models: Path) -> Iterator[Home]:
+def new_home(models: Path) -> Iterator[Home]:
+    """One home for as long as the generator lives."""
     folder = Path(tempfile.mkdtemp(prefix="mos-"))
     one = Home(folder / "hermes home")
     one.settings.home.mkdir(parents=True)

@@ -1,0 +1,24 @@
+"""A real Redis for the tests of the queue."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.redis_server import RedisServer
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    """Started, empty, with a password."""
+    folder = Path(tempfile.mkdtemp(prefix="mos-redis-"))
+    server = RedisServer(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(folder)
