@@ -215,14 +215,15 @@ class Indexing:
             before = self._index.indexed()
             try:
                 done = self._fill(fresh, progress)
+                collection = fresh.swap()
             except BaseException:
                 # An unpublished shard goes with its lock; the old collection answers on, with the points it had.
                 fresh.close()
                 self._index.mark_all_unindexed()
                 self._index.mark_indexed(before)
                 raise
-            self.collection = fresh.swap()
-            self._settle(self.collection.place)
+            self.collection = collection
+            self._settle(collection.place)
             self.fault = self.starved = self._gone = None
             self._store.count("reindexed", reason=f"{done} passages")
             return done

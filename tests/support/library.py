@@ -77,7 +77,7 @@ class Library:
 
     def connect(self, embedder: Embedder) -> None:
         """What `Engine.load_models` does."""
-        self.indexing.open(self.settings.vectors_dir, embedder)
+        self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recall.arms.embed = embedder.embed_query
         self.recall.arms.dense = self.indexing.dense
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,10 +135,10 @@ class Catalog:
             lambda client: client.update_collection(rebuilt.name, metadata={_METADATA: _metadata(finished)}),
         )
         self._point_alias(rebuilt.name)
-        for other in self.all():
-            if other.name == former and other.stamp == rebuilt.stamp:
-                self.drop(other.name)
-        self.leave_others(rebuilt.name)
+        with suppress(VectorsError):  # published it is; what can't be cleared now is cleared at the next opening
+            if former is not None and self.look(former).stamp == rebuilt.stamp:
+                self.drop(former)
+            self.leave_others(rebuilt.name)
         return finished
 
     def leave_others(self, keep: str) -> None:

@@ -129,7 +129,9 @@ class ServerCollection:
         """Let go. A rebuild that was not swapped is deleted, now or at the next opening; one that was has its heir."""
         if not self._published:
             with suppress(VectorsError):
-                self._catalog.drop(self._listed.name)
+                # A swap that failed may have got as far as the alias.
+                if self._catalog.published() != self._listed.name:
+                    self._catalog.drop(self._listed.name)
         if self._replaces is None:
             self._connection.close()
 
