@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from memory_os.documents.formats import parse
 from memory_os.errors import DocumentError
 
+from tests.support.pdf import pdf
+
 NOW = 1_796_000_000.0
 
 
@@ -46,12 +48,49 @@ def test_rows_name_their_columns_in_every_chunk() -> None:
     assert all(not one.text.startswith(",") for one in chunks)
 
 
-@pytest.mark.parametrize("ending", ["pdf", "docx", "png", "zip"])
+@pytest.mark.parametrize("ending", ["docx", "png", "zip", "mp3"])
 def test_what_is_not_supported_says_so(ending: str) -> None:
     with pytest.raises(DocumentError, match=f"{ending.upper()} is not supported"):
-        parse(f"a.{ending.upper()}", b"anything", NOW)
-    with pytest.raises(DocumentError, match="PDF is not supported"):
-        parse("a.md", b"%PDF-1.4\n", NOW)
+        parse(f"a.{ending.upper()}", b"bin\x00ary", NOW)
+
+
+@pytest.mark.parametrize("ending", ["svg", "rtf", "ps"])
+def test_text_that_is_none_to_a_reader_is_not_supported(ending: str) -> None:
+    with pytest.raises(DocumentError, match=f"{ending.upper()} is not supported"):
+        parse(f"a.{ending}", b"<svg>text</svg>", NOW)
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.txt", "a.md", "a.docx", "a"])
+def test_a_pdf_is_one_whatever_its_name(name: str) -> None:
+    assert "some words" in parse(name, pdf([["some words of text"]]), NOW).chunks[0].text
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.png"])
+def test_text_under_another_name_is_read_and_noted(name: str) -> None:
+    parsed = parse(name, "# Überblick\n\nDer Text 本文".encode(), NOW)
+    assert "Der Text 本文" in parsed.chunks[0].text
+    assert "is text" in parsed.notes[0]
+
+
+def test_neither_a_pdf_nor_text() -> None:
+    with pytest.raises(DocumentError, match="is no PDF, whatever its name says"):
+        parse("a.pdf", b"\x00\x01\x02", NOW)
+    with pytest.raises(DocumentError, match="empty"):
+        parse("a.pdf", b"", NOW)
+
+
+@pytest.mark.parametrize("name", ["page.txt", "page.md", "page", "page.pdf"])
+@pytest.mark.parametrize(
+    "head", ["<!DOCTYPE html>", "<html lang='en'>", "\n<!-- saved -->\n<html>", "\ufeff<?xml version='1.0'?><html>"]
+)
+def test_a_page_is_one_whatever_its_name(name: str, head: str) -> None:
+    parsed = parse(name, f"{head}<head><title>Gateway</title></head><body><script>no()</script><p>text".encode(), NOW)
+    assert parsed.title == "Gateway"
+    assert parsed.chunks[0].text == "text"
+
+
+def test_code_that_begins_like_a_page_is_code() -> None:
+    assert "<html>" in parse("template.py", b"<html><p>text", NOW).chunks[0].text
 
 
 def test_code_is_never_read_as_front_matter() -> None:

@@ -95,7 +95,7 @@ def test_paths_are_relative_to_the_vault_or_absolute(documents: Documents, setti
 
 
 def test_a_second_run_changes_nothing(documents: Documents, settings: Settings, store: Store) -> None:
-    for name in ("a.md", "b/c.txt", "d.pdf"):
+    for name in ("a.md", "b/c.txt", "d.svg"):
         write(settings.vault / name, f"text of {name}")
     first = documents.ingest(settings.vault)
     assert (first.count("ok"), first.count("skipped")) == (2, 1)
@@ -105,7 +105,7 @@ def test_a_second_run_changes_nothing(documents: Documents, settings: Settings, 
     assert (second.count("unchanged"), second.count("skipped")) == (2, 1)
     assert [tuple(row) for row in store.rows("SELECT * FROM passages ORDER BY pk")] == rows
     assert second.as_dict()["files"] == [
-        {"path": "d.pdf", "status": "skipped", "reason": "PDF is not supported", "chunks": 0, "notes": []}
+        {"path": "d.svg", "status": "skipped", "reason": "SVG is not supported", "chunks": 0, "notes": []}
     ]
 
 
@@ -157,7 +157,7 @@ def test_each_bad_file_is_skipped_with_its_reason(documents: Documents, settings
         "empty.md": "empty",
         "latin.txt": "not text in UTF-8",
         "link.md": "is a link that leaves the folder",
-        "paper.pdf": "PDF is not supported",
+        "paper.pdf": "PDF is damaged",
         "pipe.md": "is no regular file",
     }
     assert store.value("SELECT value FROM counters WHERE name = 'documents_skipped'") == 7
@@ -303,7 +303,9 @@ def test_a_deleted_or_renamed_file_leaves_with_the_next_ingest_of_its_folder(
     assert not passages(documents, "deep/b.md")
 
 
-def test_a_path_that_is_gone_takes_what_came_from_it_along(documents: Documents, settings: Settings, tmp_path: Path) -> None:
+def test_a_path_that_is_gone_takes_what_came_from_it_along(
+    documents: Documents, settings: Settings, tmp_path: Path
+) -> None:
     for name in ("deep/a.md", "deep/er/b.md", "deeper.md"):
         write(settings.vault / name, f"text of {name}")
     documents.ingest(settings.vault)
@@ -319,7 +321,7 @@ def test_a_round_reads_only_what_has_another_size_or_time(
     documents: Documents, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = time.time() - 100
-    for name in ("a.md", "b.md", "c.pdf"):
+    for name in ("a.md", "b.md", "c.svg"):
         os.utime(write(settings.vault / name, f"text of {name}"), (old, old))
     documents.ingest(settings.vault)
     read: list[str] = []
@@ -352,13 +354,13 @@ def test_a_round_counts_what_changed_and_nothing_else(documents: Documents, sett
     def counted() -> int:
         return int(store.value("SELECT value FROM counters WHERE name = 'documents_skipped'"))
 
-    write(settings.vault / "a.pdf", "x")
+    write(settings.vault / "a.svg", "x")
     path = write(settings.vault / "b.md", "text")
     documents.ingest(settings.vault)
     assert counted() == 1
     path.unlink()
     path.mkdir()  # a folder is not the file it was
-    (settings.vault / "c.md").symlink_to("a.pdf")
+    (settings.vault / "c.md").symlink_to("a.svg")
     for _ in range(3):
         documents.refresh()
     assert counted() == 2
@@ -367,7 +369,11 @@ def test_a_round_counts_what_changed_and_nothing_else(documents: Documents, sett
 
 @pytest.mark.parametrize("name", ["a.md", "a.yaml", "a.html", "a.csv"])
 def test_secrets_stay_in_the_file(documents: Documents, settings: Settings, store: Store, name: str) -> None:
-    lines = ["-----BEGIN PRIVATE KEY-----", *(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj"] * 90), "-----END PRIVATE KEY-----"]
+    lines = [
+        "-----BEGIN PRIVATE KEY-----",
+        *(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj"] * 90),
+        "-----END PRIVATE KEY-----",
+    ]
     key = "\n".join(f"  {line}" for line in lines)  # indented, as in a YAML file: the file is not all key
     text = f"The staging gateway listens on 8443.\n\nDB_PASSWORD=abc123xyz\n\n{key}\n\nThe end.\n"
     path = write(settings.vault / name, text)
@@ -437,7 +443,7 @@ def test_two_ingests_at_once_leave_one_copy(documents: Documents, settings: Sett
 def test_health(documents: Documents, settings: Settings) -> None:
     assert documents.health().state is State.EMPTY
     documents.ingest(write(settings.vault / "a.md", "text"))
-    write(settings.vault / "b.pdf", "x")
+    write(settings.vault / "b.svg", "x")
     documents.ingest(settings.vault)
     health = documents.health()
     assert health.state is State.OK

@@ -40,6 +40,42 @@ def test_words_never_run_together(html: str) -> None:
     assert "onetwo" not in text_of_html(html)[1]
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div hidden>SECRET</div>",
+        '<div hidden=""><div>x</div>SECRET</div>',
+        '<span style="color:red; DISPLAY : none">SECRET</span>',
+        '<p style="visibility:hidden">SECRET',
+        "<ul><li hidden>SECRET<li>shown</ul>",
+        "<ul><li>shown<li hidden>SECRET</ul>",
+        '<section aria-hidden="true"><p>SECRET</p><p>SECRET</p></section>',
+        "<template><p>SECRET</template>",
+        "<nav>SECRET<nav>SECRET</nav>SECRET</nav>",
+        "<script>if (a < b) { SECRET }</script>",
+        "<style>.a { content: 'SECRET' }</style>",
+        "<!-- SECRET -->",
+        '<img hidden alt="SECRET">',
+    ],
+)
+def test_what_a_browser_would_not_show_goes(html: str) -> None:
+    text = text_of_html(f"<h1>Title</h1><p>before</p>{html}<p>after</p>")[1]
+    assert "SECRET" not in text
+    assert "before" in text and "after" in text
+
+
+def test_hidden_until_found_is_found() -> None:
+    assert "folded away" in text_of_html('<div hidden="until-found">folded away</div>')[1]
+
+
+def test_a_hidden_element_that_is_never_closed_swallows_nothing() -> None:
+    assert "the text" in text_of_html("<div hidden><h1>Title</h1><p>the text</p>")[1]
+
+
+def test_nesting_has_no_end() -> None:
+    assert text_of_html("<div>" * 20_000 + "deep" + "</div>" * 20_000)[1] == "deep"
+
+
 MARKS = st.lists(
     st.sampled_from(
         ["<", "</", ">", "<!", "<![", "<![CDATA[", "<!--", "-->", "]]>", "<?", "&", "&#", "&amp;", "&#x110000;", "p", "div",

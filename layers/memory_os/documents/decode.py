@@ -19,8 +19,16 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MAGIC = (
-    (b"%PDF-", "PDF is not supported"),
-    (b"PK\x03\x04", "archives and office files are not supported"),
+    (b"PK\x03\x04", "archives and office files are not supported; save it as PDF, HTML or text"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old office files are not supported; save it as PDF, HTML or text"),
+    (b"{\\rtf", "RTF is not supported; save it as PDF, HTML or text"),
+    (b"%!PS", "PostScript is not supported; make a PDF of it"),
+    (b"\x89PNG\r\n\x1a\n", "pictures are not supported"),
+    (b"\xff\xd8\xff", "pictures are not supported"),
+    (b"GIF8", "pictures are not supported"),
+    (b"\x1f\x8b", "archives are not supported; unpack it"),
+    (b"7z\xbc\xaf\x27\x1c", "archives are not supported; unpack it"),
+    (b"Rar!\x1a\x07", "archives are not supported; unpack it"),
     (b"\x7fELF", "binary"),
     (b"SQLite format 3\x00", "databases are not supported"),
 )
@@ -50,7 +58,7 @@ def decode(data: bytes, *, declared: bool = False) -> Decoded:
         raise DocumentError("holds a private key")
     replaced = text.count("\ufffd") - data.count("\ufffd".encode())
     if replaced > MAX_BAD_SHARE * len(text):
-        raise DocumentError("not text in UTF-8")
+        raise DocumentError("not text in UTF-8; save it as UTF-8")
     clean = text.replace("\r\n", "\n").replace("\r", "\n")
     if not clean.strip():
         raise DocumentError("empty")
