@@ -7,6 +7,7 @@ import json
 from collections import OrderedDict
 
 from memory_os.llm.messages import Answer, Request
+from memory_os.llm.wording import json_schema
 
 ENTRIES = 256
 MAX_CHARS = 4_000_000
@@ -45,6 +46,6 @@ class AnswerCache:
 
 
 def _key(request: Request) -> str:
-    schema = "" if request.schema is None else json.dumps(request.schema.model_json_schema(), sort_keys=True)
+    schema = "" if request.schema is None else json.dumps(json_schema(request.schema), sort_keys=True)
     told = [request.job, schema, *((one.role, one.content) for one in request.messages)]
     return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()

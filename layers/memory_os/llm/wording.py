@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from pydantic import BaseModel
 
@@ -15,7 +16,9 @@ from memory_os.text import token_estimate
 _SHOWN_TOKENS = 400
 
 
+@lru_cache(maxsize=64)
 def json_schema(schema: type[BaseModel]) -> dict[str, object]:
+    """Made once a schema: it takes longer than all else the client does. Not to be changed."""
     return schema.model_json_schema()
 
 

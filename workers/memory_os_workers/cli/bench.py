@@ -1,4 +1,4 @@
-"""`memory-os bench`: a table of what the product promises and what it takes here."""
+"""`memory-os bench`: tables of what the product promises and what it takes here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memory_os_workers.cli.invocation import FINDINGS, OK, Invocation, json_option, pass_invocation, print_table
+from memory_os_workers.cli.invocation import FINDINGS, OK, Group, Invocation, json_option, pass_invocation, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,23 +14,45 @@ if TYPE_CHECKING:
     from memory_os_workers.bench import Figure
 
 
-@click.command()
+@click.group(cls=Group, invoke_without_command=True)
 @click.option("--memories", default=10_000, show_default=True, type=click.IntRange(100, 1_000_000), help="How many to fill in.")
 @json_option
-@pass_invocation
-def bench(invocation: Invocation, memories: int) -> int:
+@click.pass_context
+def bench(ctx: click.Context, memories: int) -> int:
     """Measure recall, capture, start and memory in a scratch home filled with generated memories.
 
     Nothing of yours is read or changed. Exit code 1: a promised figure was missed.
     """
+    if ctx.invoked_subcommand is not None:
+        return OK
     from memory_os_workers.bench import run_bench
 
+    invocation = ctx.ensure_object(Invocation)
     figures = run_bench(invocation.settings.models_dir, memories, lambda text: click.echo(text, err=True))
-    invocation.show([figure.as_dict() for figure in figures], lambda out: _render(out, figures, memories))
+    invocation.show([figure.as_dict() for figure in figures], lambda out: _render(out, figures, f"{memories:,} memories"))
+    return _code(figures)
+
+
+@bench.command("model")
+@json_option
+@pass_invocation
+def model(invocation: Invocation) -> int:
+    """Measure what the model client adds to a call, against an endpoint of its own on this machine.
+
+    Nothing of yours is asked or sent. Exit code 1: more than was promised.
+    """
+    from memory_os_workers.bench.model import run_model_bench
+
+    figures = run_model_bench()
+    invocation.show([figure.as_dict() for figure in figures], lambda out: _render(out, figures, "the model client"))
+    return _code(figures)
+
+
+def _code(figures: list[Figure]) -> int:
     return FINDINGS if any(figure.met is False for figure in figures) else OK
 
 
-def _render(out: Console, figures: list[Figure], memories: int) -> None:
+def _render(out: Console, figures: list[Figure], title: str) -> None:
     rows = [
         (
             figure.name,
@@ -40,4 +62,4 @@ def _render(out: Console, figures: list[Figure], memories: int) -> None:
         )
         for figure in figures
     ]
-    print_table(out, ("figure", "measured", "promised", ""), rows, title=f"{memories:,} memories")
+    print_table(out, ("figure", "measured", "promised", ""), rows, title=title)

@@ -1,0 +1,128 @@
+"""What the model client adds to a call: against an endpoint on this machine that answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from memory_os.config import ModelSettings
+from memory_os.llm import Message, ModelClient, Request, StoreUsage
+from memory_os.llm.endpoint import Endpoint
+from memory_os.llm.resolve import Resolved
+from memory_os.store import open_store
+from pydantic import BaseModel
+
+from memory_os_workers.bench.run import Figure
+
+_CALLS = 200
+_WARM_UP = 10
+_PIECES = 200
+_LIMIT_MS = 5.0
+# About as long as a session of 50 turns.
+_TURNS = "\n".join(f"user: turn {count}, what about the port of the vector store?" for count in range(800))
+
+
+class _Fact(BaseModel):
+    subject: str
+    statement: str
+
+
+class _Facts(BaseModel):
+    facts: list[_Fact]
+
+
+_SAID = json.dumps({"facts": [{"subject": f"subject {count}", "statement": "It is so."} for count in range(20)]})
+
+
+def run_model_bench() -> list[Figure]:
+    """Medians over alternating calls, with and without the client, with the usage log written as in the service."""
+    return asyncio.run(_measure())
+
+
+async def _measure() -> list[Figure]:
+    async with _endpoint() as base_url, aiohttp.ClientSession() as session:
+        with tempfile.TemporaryDirectory(prefix="mos-bench-") as folder:
+            store = open_store(Path(folder) / "memory.db")
+            client = ModelClient(
+                ModelSettings(budget_per_day=1e9, context_tokens=128_000),
+                Resolved(Endpoint("openai", "openai", base_url, "bench")),
+                StoreUsage(store),
+            )
+            request = Request(messages=[Message("user", _TURNS)], job="extraction", schema=_Facts, cache=False)
+
+            async def plain() -> None:
+                await _plain(session, base_url)
+
+            async def by_client() -> None:
+                await client.ask(request)
+
+            try:
+                without, with_client = await _alternating(plain, by_client)
+            finally:
+                await client.close()
+                store.close()
+    return [
+        Figure("a call without the client, p50", statistics.median(without), "ms"),
+        Figure("a call with the client, p50", statistics.median(with_client), "ms"),
+        Figure(
+            "added by the client, p50", statistics.median(with_client) - statistics.median(without), "ms", _LIMIT_MS
+        ),
+    ]
+
+
+async def _alternating(*works: Callable[[], Awaitable[None]]) -> list[list[float]]:
+    """Milliseconds of each, in turns, so that what else the machine does meets all alike."""
+    times: list[list[float]] = [[] for _ in works]
+    for count in range(_CALLS + _WARM_UP):
+        for work, taken in zip(works, times, strict=True):
+            started = time.perf_counter()
+            await work()
+            if count >= _WARM_UP:
+                taken.append((time.perf_counter() - started) * 1e3)
+    return times
+
+
+async def _plain(session: aiohttp.ClientSession, base_url: str) -> None:
+    """The same request and stream, read to its end and parsed with nothing around it."""
+    body = {"model": "bench", "stream": True, "messages": [{"role": "user", "content": _TURNS}]}
+    text = ""
+    async with session.post(f"{base_url}/chat/completions", json=body) as response:
+        async for line in response.content:
+            if line.startswith(b"data: {"):
+                text += json.loads(line[6:])["choices"][0]["delta"].get("content", "")
+    json.loads(text)
+
+
+@asynccontextmanager
+async def _endpoint() -> AsyncIterator[str]:
+    size = len(_SAID) // _PIECES + 1
+    events = [_event(_SAID[start : start + size]) for start in range(0, len(_SAID), size)]
+    stream = b"".join(events) + b"data: [DONE]\n\n"
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        return web.Response(body=stream, content_type="text/event-stream")
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    finally:
+        await runner.cleanup()
+
+
+def _event(text: str) -> bytes:
+    event: dict[str, Any] = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}
+    return b"data: " + json.dumps(event).encode() + b"\n\n"
