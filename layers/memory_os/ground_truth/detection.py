@@ -14,6 +14,7 @@ from enum import StrEnum
 from memory_os.ground_truth.calls import Call
 from memory_os.ground_truth.units import missing, share, units
 from memory_os.ground_truth.wording import asked_part, asks_for_now, asks_to_search
+from memory_os.memory import Layer
 
 # Share of the call's units that the line has. Below it the line is about something else, unless its meaning is as near.
 _ASKED_SHARE = 0.5
@@ -103,6 +104,8 @@ def _best(
     found: list[tuple[float, int]] = []
     for at, line in enumerate(given):
         held = units(f"{line.title} {line.text}")
+        if not _tells(line, held, asked, wanted):
+            continue
         part = share(asked, held)
         near = part >= _CHECKED_SHARE if excused else _answers(asked, wanted, held, part)
         if near or (not excused and _alike(asked, wanted, held, likeness, at)):
@@ -111,6 +114,14 @@ def _best(
         return None
     part, at = max(found, key=lambda one: (one[0], -one[1]))
     return given[at], part
+
+
+def _tells(line: Given, held: Sequence[str], asked: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a line has anything to tell: an earlier question, or a request to search, has not."""
+    text = line.text.rstrip(' "')
+    if line.layer == Layer.SESSIONS.value and (text.endswith(("?", "？", "؟")) or asks_to_search(text)):
+        return False
+    return bool(missing(held, (*asked, *wanted)))
 
 
 def _answers(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str], part: float) -> bool:

@@ -1,0 +1,123 @@
+"""What an answer did with each line: on labelled turns in seven languages, and the rules one by one."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from memory_os.ground_truth.attribution import Action, Outcome, attribute, contradiction, values
+from memory_os.ground_truth.detection import Given
+from support.library import real_embedder
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "attribution.json"
+PORT = Given("f:aaaaaaaa", "The staging gateway listens on port 8443.")
+ASKED = "How do I reach the staging gateway?"
+
+
+def labelled() -> Iterator[tuple[str, str, str, list[Given], list[Action], tuple[str, str]]]:
+    """(language, question, answer, lines, actions, labels): the topic's own line, and the one beside it."""
+    for language, topics in json.loads(FIXTURE.read_text("utf-8"))["topics"].items():
+        for at, one in enumerate(topics):
+            lines = [Given("f:aaaaaaaa", one["line"]), Given("f:bbbbbbbb", topics[(at + 1) % len(topics)]["line"])]
+            for kind, answer, actions, label in (
+                ("quoted", one["quoted"], [], "used"),
+                ("paraphrased", one["paraphrased"], [], "used"),
+                ("ignored", one["ignored"], [], "ignored"),
+                ("followed", "OK.", [Action("terminal", one["followed"])], "used"),
+                ("contradicted", one["contradicted"], [Action("terminal", "look", one["output"])], "contradicted"),
+            ):
+                yield f"{language} {kind}", one["question"], answer, lines, actions, (label, "ignored")
+
+
+def meaning(line: Given, sentences: Sequence[str]) -> float | None:
+    if not sentences:
+        return None
+    vectors = real_embedder().embed_passages([line.text, *sentences])
+    return float(np.max(vectors[1:] @ vectors[0]))
+
+
+def figures(likeness: Any) -> tuple[dict[str, tuple[float, float]], Counter[tuple[str, str]]]:
+    """Outcome -> (precision, recall), and the table of (label, found)."""
+    table: Counter[tuple[str, str]] = Counter()
+    for _, question, answer, lines, actions, labels in labelled():
+        for use, label in zip(attribute(question, answer, lines, actions, likeness=likeness), labels, strict=True):
+            table[label, use.outcome.value] += 1
+    found = {
+        one: (
+            table[one, one] / max(sum(n for (_, other), n in table.items() if other == one), 1),
+            table[one, one] / max(sum(n for (label, _), n in table.items() if label == one), 1),
+        )
+        for one in ("used", "ignored", "contradicted")
+    }
+    return found, table
+
+
+@pytest.mark.parametrize("likeness", [lambda *_: None, meaning], ids=["words", "words and meaning"])
+def test_precision_and_recall_on_labelled_turns(likeness: Any, record_property: Any) -> None:
+    found, table = figures(likeness)
+    for outcome, (precision, recall) in found.items():
+        record_property(outcome, (precision, recall))
+        print(f"{outcome}: precision {precision:.3f}, recall {recall:.3f}")
+    assert found["used"][0] >= 0.95 and found["used"][1] >= 0.93, table
+    assert found["contradicted"][0] >= 0.97 and found["contradicted"][1] >= 0.75, table
+    assert found["ignored"][1] >= 0.98, table
+
+
+def test_the_labelled_turns_are_enough() -> None:
+    turns = list(labelled())
+    assert len(turns) >= 200 and len({name.split()[0] for name, *_ in turns}) >= 4
+
+
+def outcome(answer: str, *actions: Action, line: Given = PORT, question: str = ASKED) -> tuple[str, str]:
+    (use,) = attribute(question, answer, [line], actions)
+    return use.outcome.value, use.method
+
+
+def test_each_way_of_using_a_line() -> None:
+    assert outcome("See f:aaaaaaaa.") == ("used", "cited")
+    assert outcome("It is on 8443.") == ("used", "quoted")
+    assert outcome("Ask the gateway's owner; it listens behind a port.") == ("used", "paraphrased")
+    assert outcome("Done.", Action("terminal", "curl staging:8443")) == ("used", "followed")
+    assert outcome("I don't know how to reach it.") == ("ignored", "")
+
+
+def test_a_value_of_the_question_proves_nothing() -> None:
+    assert outcome("Port 8443 may be taken.", question="Is port 8443 free for the staging gateway?")[0] == "ignored"
+
+
+def test_terminal_output_wins_only_when_the_answer_takes_it_over() -> None:
+    output = Action("terminal", "ss -ltnp", 'LISTEN 0.0.0.0:9443 users:(("staging-gateway",pid=7))')
+    assert outcome("The staging gateway is on 9443.", output) == ("contradicted", "terminal")
+    assert outcome("The staging gateway is on 8443.", output)[0] == "used"
+    same = Action("terminal", "ss -ltnp", 'LISTEN 0.0.0.0:8443 users:(("staging-gateway",pid=7))')
+    assert outcome("Yes, 8443.", same)[0] == "used"
+    other = Action("terminal", "ss -ltnp", 'LISTEN 0.0.0.0:9443 users:(("printer",pid=7))')
+    assert outcome("The printer is on 9443.", other)[0] == "ignored"
+
+
+def test_values_of_another_kind_do_not_contradict() -> None:
+    line = "Backups of the fern archive are kept for 35 days."
+    assert contradiction(line, "The archive has 12.5GB.", [Action("terminal", "du", "fern archive backups: 12.5GB")]) is None
+    assert contradiction("No values here at all.", "It is 5.", [Action("terminal", "x", "no values here: 5")]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("port 8443.", ["8443"]), ("端口7788。", ["7788"]), ("falke:5050", ["falke:5050"]), ("TIDE_TABLE=2026b", ["2026b"]),
+        ("v2.4-rc1, 02:15", ["v2.4-rc1", "02:15"]), ("٣٥ يوما", ["35"]), ("0.0.0.0:9443", ["0.0.0.0:9443", "9443"]),
+        ("tiles.orchard.example", ["tiles.orchard.example"]), ("nothing", []), ("", []),
+    ],
+)  # fmt: skip
+def test_values(text: str, expected: list[str]) -> None:
+    assert values(text) == expected
+
+
+def test_huge_and_odd_texts_are_read() -> None:
+    for odd in ("", "\x00" * 1000, "8" * 10**6, "a." * 10**5, "\ud800"):
+        assert attribute(odd, odd, [PORT, Given("", odd)], [Action("terminal", odd, odd)])[0].outcome in Outcome
