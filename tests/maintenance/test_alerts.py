@@ -176,7 +176,7 @@ def test_one_route_that_fails_does_not_silence_the_other(webhook: str, tmp_path:
 def test_only_https_or_loopback(tmp_path: Path, address: str) -> None:
     (tmp_path / "memory-os").mkdir()
     (tmp_path / "memory-os" / "config.yaml").write_text(f"alerts: {{webhook: '{address}'}}")
-    with pytest.raises(ConfigError, match="alerts.webhook"):
+    with pytest.raises(ConfigError, match=r"alerts\.webhook"):
         load_settings({}, hermes_home=tmp_path)
 
 

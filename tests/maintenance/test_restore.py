@@ -119,6 +119,16 @@ def test_what_was_forgotten_since_stays_forgotten(lived: tuple[Path, Path]) -> N
     assert any("forgotten since" in line for line in restored.left)
 
 
+def test_an_older_memory_knows_of_the_backup_it_came_from(lived: tuple[Path, Path]) -> None:
+    """Forgetting names it as a place that still holds what goes."""
+    home, made = lived
+    settings = settings_of(home)
+    put_back(settings, plan(settings, made), NOW + DAY)
+    engine = Engine.open(settings)
+    assert [one["path"] for one in engine.maintenance.full.listed()] == [str(made)]
+    engine.close()
+
+
 def test_vectors_are_written_anew(lived: tuple[Path, Path]) -> None:
     home, made = lived
     with sqlite3.connect(made / "memory.db") as db:

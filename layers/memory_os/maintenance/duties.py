@@ -40,12 +40,12 @@ def followers(engine: Engine, halted: Callable[[], bool]) -> Iterable[Duty]:
     """What keeps up with files and databases of others, every few minutes."""
     yield Duty("history", 30.0, lambda run: _history(engine, run, halted), "take earlier sessions over", None, _FOLLOWS)
     yield Duty(
-        "fabric", 60.0, simple(lambda now: engine.fabric.refresh(), lambda now: "would read what changed in the fabric"),
+        "fabric", 60.0, simple(lambda now: _followed(engine), lambda now: "would read what changed in the fabric"),
         "follow the fabric folder", None, _FOLLOWS,
     )  # fmt: skip
     yield Duty(
         "documents", 600.0,
-        simple(lambda now: engine.documents.refresh(), lambda now: "would read what changed in the documents"),
+        simple(lambda now: _ingested(engine), lambda now: "would read what changed in the documents"),
         "follow ingested documents", None, _FOLLOWS,
     )  # fmt: skip
 
@@ -91,6 +91,16 @@ def _history(engine: Engine, run: Run, halted: Callable[[], bool]) -> Report:
         total += imported.taken
         if not imported.more or halted():
             return Report(f"{total} messages{f', {imported.reason}' if imported.reason else ''}")
+
+
+def _followed(engine: Engine) -> str:
+    seen = engine.fabric.refresh()
+    return f"{seen.added} entries added, {seen.changed} changed, {seen.removed} removed"
+
+
+def _ingested(engine: Engine) -> str:
+    kinds = Counter(str(file.status) for file in engine.documents.refresh().files)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "nothing followed"
 
 
 def _tiers(engine: Engine, run: Run) -> Report:

@@ -129,7 +129,7 @@ class FullBackup:
 
     def _preview(self, folder: Path) -> Report:
         parts = sources(self._settings)
-        lines = [f"{DATABASE}  {self._store.path.stat().st_size / 1e6:.1f} MB"]
+        lines = [f"{DATABASE}  {self._database_bytes() / 1e6:.1f} MB"]
         lines += [f"{one.name}  {sum(path.stat().st_size for path, _ in files(one)) / 1e6:.1f} MB" for one in parts]
         return Report(f"would copy {len(lines)} parts into {folder}, and prove them by a restore", tuple(lines))
 
@@ -140,7 +140,7 @@ class FullBackup:
             if place.is_relative_to(one.path.resolve()):
                 raise BackupError(f"{folder} lies inside {one.path}, which is part of the backup.", cure="Name another folder.")
         there = next(path for path in (place, *place.parents) if path.exists())
-        needed = _ROOM_BYTES + 2 * self._store.path.stat().st_size
+        needed = _ROOM_BYTES + 2 * self._database_bytes()
         needed += sum(path.stat().st_size for one in sources(self._settings) for path, _ in files(one))
         free = shutil.disk_usage(there).free
         if free < needed:
@@ -148,6 +148,10 @@ class FullBackup:
                 f"{there} has {free / 1e6:.0f} MB free, and the backup needs {needed / 1e6:.0f} MB.",
                 cure="Free some space, or `memory-os backup --to` another disk.",
             )
+
+    def _database_bytes(self) -> int:
+        """What a copy takes; the file itself may be smaller while pages stand in the log."""
+        return int(self._store.value("PRAGMA page_count")) * int(self._store.value("PRAGMA page_size"))
 
     def _copy(self, partial: Path, now: float) -> Manifest:
         self._store.backup(partial / DATABASE)

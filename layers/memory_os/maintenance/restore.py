@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SIDE_FILES = ("-wal", "-shm")
 _SHARED = ("fabric", "wiki")
 _STAGING = ".restoring-"
+# A shorter id may stand in any name.
+_ID_LEAST = 6
 
 
 @dataclass(slots=True)
@@ -167,10 +169,10 @@ def _staged(settings: Settings, wanted: Plan, staging: Path, now: float) -> tupl
     # Imported late: the engine has maintenance among its parts.
     from memory_os.engine import Engine
 
-    buried, refs = _buried(settings)
+    since = _since(settings)
     engine = Engine.open(staged)
     try:
-        again = _forget_again(engine, buried, refs, now)
+        again = _forget_again(engine, since, now)
         with engine.store.write() as db:
             # Vectors of this collection may belong to a later text with the same id: all are written anew.
             db.execute("UPDATE passages SET indexed = 0")
@@ -186,34 +188,47 @@ def _staged(settings: Settings, wanted: Plan, staging: Path, now: float) -> tupl
     return staged.database, again
 
 
-def _buried(settings: Settings) -> tuple[dict[str, float], list[tuple[str, float]]]:
-    """What the memory that is replaced knows as forgotten; nothing where it can't be read any more."""
-    if not settings.database.exists():
-        return {}, []
-    with suppress(sqlite3.Error), closing(_read_only(settings.database)) as db:
-        texts = {row[0]: float(row[1]) for row in db.execute("SELECT hash, forgotten_at FROM tombstones")}
-        return texts, [(row[0], float(row[1])) for row in db.execute("SELECT ref, at FROM fabric_forgotten")]
-    return {}, []
+@dataclass(frozen=True, slots=True)
+class _Since:
+    """What the memory that is replaced knows and an older one must: what was forgotten, and where backups were made."""
+
+    texts: dict[str, float] = field(default_factory=dict)  # tombstones: key -> when
+    entries: list[tuple[str, float]] = field(default_factory=list)  # of the fabric: ref, when
+    backups: list[tuple[str, float, int, str]] = field(default_factory=list)
+
+
+def _since(settings: Settings) -> _Since:
+    """Empty where there is no memory, or it can't be read any more."""
+    if settings.database.exists():
+        with suppress(sqlite3.Error), closing(_read_only(settings.database)) as db:
+            return _Since(
+                {row[0]: float(row[1]) for row in db.execute("SELECT hash, forgotten_at FROM tombstones")},
+                [tuple(row) for row in db.execute("SELECT ref, at FROM fabric_forgotten")],
+                [tuple(row) for row in db.execute("SELECT path, at, bytes, verified FROM backup_sets")],
+            )
+    return _Since()
 
 
 def _forgotten_entries(settings: Settings) -> list[str]:
     """Ids of fabric entries that were forgotten; they stand in the names of their files."""
-    return [ref.rpartition(":")[2] for ref, _ in _buried(settings)[1] if len(ref.rpartition(":")[2]) >= 6]
+    ids = (ref.rpartition(":")[2] for ref, _ in _since(settings).entries)
+    return [one for one in ids if len(one) >= _ID_LEAST]
 
 
-def _forget_again(engine: Engine, buried: dict[str, float], refs: list[tuple[str, float]], now: float) -> int:
+def _forget_again(engine: Engine, since: _Since, now: float) -> int:
     """Take out of an old memory what a later one had forgotten. Returns how many memories went."""
-    count = _forget_texts(engine, buried, now)
-    for ref, _ in refs:
+    count = _forget_texts(engine, since.texts, now)
+    for ref, _ in since.entries:
         count += engine.index.remove(f"fabric:{ref}")
     with engine.store.write() as db:
         db.executemany(
             "INSERT INTO tombstones(hash, forgotten_at) VALUES(?, ?)"
             " ON CONFLICT(hash) DO UPDATE SET forgotten_at = max(forgotten_at, excluded.forgotten_at)",
-            list(buried.items()),
+            list(since.texts.items()),
         )
-        db.executemany("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", refs)
-        db.executemany("DELETE FROM fabric_entries WHERE ref = ?", [(ref,) for ref, _ in refs])
+        db.executemany("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", since.entries)
+        db.executemany("DELETE FROM fabric_entries WHERE ref = ?", [(ref,) for ref, _ in since.entries])
+        db.executemany("INSERT OR IGNORE INTO backup_sets(path, at, bytes, verified) VALUES(?, ?, ?, ?)", since.backups)
     return count
 
 

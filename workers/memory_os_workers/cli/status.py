@@ -92,6 +92,11 @@ def findings(found: dict[str, Any]) -> list[str]:
         for name, layer in (found.get("layers") or {}).items()
         if layer.get("state") == "degraded"
     ]
+    lines += [
+        f"maintenance: {name} is {one['state']}: {one.get('error') or one.get('result')} · memory-os maintain"
+        for name, one in ((found.get("maintenance") or {}).get("duties") or {}).items()
+        if one.get("state") in ("failed", "degraded")
+    ]
     service = found.get("service") or {}
     if service.get("model_error"):
         lines.append(f"recall works by words only: {service['model_error']}")
@@ -163,6 +168,8 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     out.print(f"Passages: {passages}, waiting for their vector: {waiting}")
     if found.get("pipeline"):
         out.print(_pipeline(found["pipeline"]))
+    if found.get("maintenance"):
+        out.print(f"Maintenance: {_maintenance(found['maintenance'])}")
     if service.get("last_error"):
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     for note in found.get("notes") or []:
@@ -185,6 +192,17 @@ def _pipeline(pipeline: dict[str, Any]) -> str:
     workers = f"{len(pipeline['workers'])} workers alive"
     by = "" if pipeline["worked_by"] == "workers" else "; the service does all work itself"
     return f"Queue: {pipeline['mode']} ({pipeline['address']}), {workers}, {waiting}{by}"
+
+
+def _maintenance(kept: dict[str, Any]) -> str:
+    """The duties that prove something, with their times; `memory-os maintain` has all."""
+    told = [
+        f"{name} {one['state']} {when(one.get('last_at'))}".strip()
+        for name, one in kept["duties"].items()
+        if name in ("canary", "full_backup", "decay", "duplicates") or one["state"] in ("failed", "degraded")
+    ]
+    reviews = f", {kept['reviews']} pairs of facts to review" if kept.get("reviews") else ""
+    return " · ".join(told) + reviews
 
 
 def _headline(service: dict[str, Any]) -> str:
