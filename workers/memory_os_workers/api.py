@@ -6,7 +6,7 @@
     POST /v1/ingest     POST /v1/reindex    (both stream JSON lines)
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
     /v1/work/* and /v1/dlq*: see `jobs.routes`
-    POST /v1/wiki/related    POST /v1/wiki/links
+    POST /v1/wiki/related    POST /v1/wiki/links    POST /v1/wiki/curate (streams)
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
 413 for a body over 4 MB, 503 while the service cannot serve, 507 when the disk is full, 500 for a fault of ours
@@ -69,6 +69,7 @@ def build_app(service: Service) -> web.Application:
             web.post("/v1/maintain", _maintain),
             web.post("/v1/wiki/related", _wiki_related),
             web.post("/v1/wiki/links", _wiki_links),
+            web.post("/v1/wiki/curate", _wiki_curate),
             web.post("/v1/import/holographic", _import_holographic),
             web.post("/v1/stop", _stop),
         ]
@@ -296,6 +297,16 @@ async def _maintain(request: web.Request) -> web.Response:
     engine = await service.engine()
     executor = service.executors.tools if payload.get("action") in ("list", "reviews") else service.executors.long
     return web.json_response(await _in(executor, engine.maintain, payload))
+
+
+async def _wiki_curate(request: web.Request) -> web.StreamResponse:
+    from memory_os.wiki_runs import curate
+
+    service = request.app[_SERVICE]
+    payload = checked(await _body(request), {"names": list, "again": bool})
+    names = [one for one in payload.get("names") or [] if isinstance(one, str)]
+    engine = await service.engine()
+    return await stream_work(request, service, partial(curate, engine, names, payload.get("again") is True))
 
 
 async def _import_holographic(request: web.Request) -> web.Response:

@@ -216,9 +216,9 @@ class Wiki:
 
 def curates(settings: Settings) -> bool:
     """Whether there is a language model, and whether it may be asked for curation."""
-    from memory_os.llm import MemoryUsage, ModelClient
+    from memory_os.llm import allows
 
-    return "curation" in settings.values.models.jobs and ModelClient.open(settings, MemoryUsage()).available
+    return allows(settings, "curation")
 
 
 def _told(record: RawRecord) -> dict[str, Any]:

@@ -41,6 +41,7 @@ COMMANDS = {
     "maintain": "memory_os_workers.cli.maintain:maintain",
     "backup": "memory_os_workers.cli.backup:backup",
     "restore": "memory_os_workers.cli.backup:restore",
+    "wiki": "memory_os_workers.cli.wiki:wiki",
     "fabric": "memory_os_workers.cli.fabric:fabric",
     "config": "memory_os_workers.cli.config:config",
     "bench": "memory_os_workers.cli.bench:bench",

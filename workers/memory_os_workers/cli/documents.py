@@ -46,7 +46,7 @@ def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
     reports: list[dict[str, Any]] = []
     for path in paths:
         work = client.stream("/v1/ingest", {"path": str(path.absolute())})
-        reports.append(_follow(invocation, work, f"ingest {path.name or path}"))
+        reports.append(follow(invocation, work, f"ingest {path.name or path}"))
     waiting = int(client.get("/v1/status").get("pending_embeddings", 0))
     for report in reports:
         report["pending_embeddings"] = waiting
@@ -59,12 +59,12 @@ def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
 @pass_invocation
 def reindex(invocation: Invocation) -> int:
     """Build the vector collection anew from memory.db, after a change of model or a damage."""
-    result = _follow(invocation, invocation.service().stream("/v1/reindex"), "reindex")
+    result = follow(invocation, invocation.service().stream("/v1/reindex"), "reindex")
     invocation.show(result, lambda out: print_tree(out, result))
     return OK
 
 
-def _follow(invocation: Invocation, lines: Iterator[dict[str, Any]], title: str) -> dict[str, Any]:
+def follow(invocation: Invocation, lines: Iterator[dict[str, Any]], title: str) -> dict[str, Any]:
     """Show the progress of streamed work on stderr and return its result."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -20,10 +20,13 @@ from memory_os.errors import (
     DocumentError,
     EmbeddingError,
     MemoryOSError,
+    ModelError,
     ServiceError,
     ServiceRunning,
     StoreError,
     VectorsError,
+    WikiBusy,
+    WikiError,
 )
 
 if TYPE_CHECKING:
@@ -129,11 +132,11 @@ def user_option(command: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def exit_code(error: MemoryOSError) -> int:
     """The exit code of an error that ended a command."""
-    if isinstance(error, ServiceRunning):
+    if isinstance(error, (ServiceRunning, WikiBusy)):
         return RUNNING
-    if isinstance(error, (BackupError, BadRequest, ConfigError, DocumentError)):
+    if isinstance(error, (BackupError, BadRequest, ConfigError, DocumentError, WikiError)):
         return USAGE
-    if isinstance(error, (ServiceError, StoreError, EmbeddingError, VectorsError)):
+    if isinstance(error, (ServiceError, StoreError, EmbeddingError, VectorsError, ModelError)):
         return UNAVAILABLE
     return FINDINGS
 
