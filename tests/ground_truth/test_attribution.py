@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from memory_os.ground_truth.attribution import Action, Outcome, attribute, contradiction, values
+from memory_os.ground_truth.attribution import Action, Outcome, attribute, contradiction
 from memory_os.ground_truth.detection import Given
+from memory_os.ground_truth.values import disagree, values
 from support.library import real_embedder
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "attribution.json"
@@ -34,11 +35,13 @@ def labelled() -> Iterator[tuple[str, str, str, list[Given], list[Action], tuple
                 yield f"{language} {kind}", one["question"], answer, lines, actions, (label, "ignored")
 
 
+@cache
+def vector(text: str) -> Any:
+    return real_embedder().embed_passages([text])[0]
+
+
 def meaning(line: Given, sentences: Sequence[str]) -> float | None:
-    if not sentences:
-        return None
-    vectors = real_embedder().embed_passages([line.text, *sentences])
-    return float(np.max(vectors[1:] @ vectors[0]))
+    return max((float(vector(line.text) @ vector(one)) for one in sentences), default=None)
 
 
 def figures(likeness: Any) -> tuple[dict[str, tuple[float, float]], Counter[tuple[str, str]]]:
@@ -121,3 +124,9 @@ def test_values(text: str, expected: list[str]) -> None:
 def test_huge_and_odd_texts_are_read() -> None:
     for odd in ("", "\x00" * 1000, "8" * 10**6, "a." * 10**5, "\ud800"):
         assert attribute(odd, odd, [PORT, Given("", odd)], [Action("terminal", odd, odd)])[0].outcome in Outcome
+
+
+def test_two_texts_disagree_over_a_value_of_one_kind() -> None:
+    assert disagree("The gateway is on port 8443.", "The gateway is on 9443 now.")
+    assert not disagree("The gateway is on port 8443.", "Port 8443 is the gateway's, since 2024.")
+    assert not disagree("The gateway is on port 8443.", "The gateway was named by Ines.")

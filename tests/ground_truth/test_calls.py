@@ -17,7 +17,10 @@ def terminal(command: str) -> tuple[str, str] | None:
     return None if call is None else (call.kind, call.question)
 
 
-@pytest.mark.parametrize("tool", [*sorted(MEMORY_TOOLS), "mcp_home_qdrant_search", "Session-Search", "team.fabric_recall", "session_search_v2"])
+RENAMED = ("mcp_home_qdrant_search", "Session-Search", "team.fabric_recall", "session_search_v2")
+
+
+@pytest.mark.parametrize("tool", [*sorted(MEMORY_TOOLS), *RENAMED])
 def test_tools_that_search_are_known_under_any_prefix(tool: str) -> None:
     call = look_up(tool, {"query": "the key"}, PLACES)
     assert call is not None and (call.kind, call.question) == ("memory", "the key")

@@ -82,13 +82,19 @@ def test_a_line_that_lacks_what_both_ask_for_does_not_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["Which port does the staging gateway use?", "Search our sessions for the staging gateway port.", "查一下 staging gateway port。"]
+    "said", ["Which port does the staging gateway use?", "Search our sessions for the gateway port.", "查一下 staging gateway port。"]
 )
 def test_an_earlier_question_answers_nothing(said: str) -> None:
     earlier = Given("s:cccccccc", said, layer="sessions")
     call = Call("memory", "session_search", "staging gateway port")
     assert judge(call, ASKED, [earlier]).kind is Kind.NEW
     assert judge(call, ASKED, [earlier, PORT]).handle == PORT.handle
+
+
+def test_where_the_lines_disagree_looking_is_legitimate() -> None:
+    later = Given("s:cccccccc", "The staging gateway listens on port 9443 now.", layer="sessions")
+    verdict = judge(Call("memory", "session_search", "staging gateway port"), ASKED, [PORT, later])
+    assert verdict.kind is Kind.CHECK and verdict.reason == "the lines disagree"
 
 
 def test_a_line_that_says_no_more_than_the_question_answers_nothing() -> None:

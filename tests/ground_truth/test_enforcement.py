@@ -39,7 +39,8 @@ def test_the_words_name_the_line_and_fit() -> None:
 def test_the_next_mode_is_proposed_after_a_week_where_it_helps() -> None:
     assert next_mode("observe", 0, TRIAL_S, 100, 5.0) == "point"
     assert next_mode("point", 0, TRIAL_S, 100, 5.0) == "hold"
-    for mode, now, turns, rate in (("observe", TRIAL_S - 1, 100, 5.0), ("observe", TRIAL_S, 3, 5.0), ("observe", TRIAL_S, 100, 0.2), ("hold", TRIAL_S, 100, 5.0)):  # fmt: skip
-        assert next_mode(mode, 0, now, turns, rate) == ""
+    for now, turns, rate in ((TRIAL_S - 1, 100, 5.0), (TRIAL_S, 3, 5.0), (TRIAL_S, 100, 0.2)):
+        assert next_mode("observe", 0, now, turns, rate) == ""
+    assert next_mode("hold", 0, TRIAL_S, 100, 5.0) == ""
     assert "memory-os config set ground_truth.mode point" in proposal("observe", 0, TRIAL_S, 100, 5.0)
     assert proposal("observe", 0, 1, 100, 5.0) == ""

@@ -16,7 +16,8 @@ QUESTIONS = [
     "Onde está a chave?", "Где ключ?", "Какой порт у шлюза?", "أين المفتاح؟", "متى اجتماع المراجعة؟", "钥匙在哪里？", "鍵はどこですか？",
 ]  # fmt: skip
 NOW = [
-    "Is it still 8443?", "What is the latest on it?", "Which port is used right now?", "Welcher Port ist es derzeit?", "Qual é a porta agora?",
+    "Is it still 8443?", "What is the latest on it?", "Which port is used right now?", "Welcher Port ist es derzeit?",
+    "Qual é a porta agora?",
     "Какой порт сейчас?", "ما هو المنفذ الآن؟", "现在是哪个端口？", "現在のポートは？",
 ]  # fmt: skip
 

@@ -9,13 +9,13 @@ Measured on tests/fixtures/attribution.json (figures in docs/layers/7-ground-tru
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memory_os.ground_truth.detection import Given
 from memory_os.ground_truth.units import missing, share, units
+from memory_os.ground_truth.values import alike, named, values
 
 # Share of the words a line adds that an answer or a tool call must have.
 _ADDED_SHARE = 0.5
@@ -27,13 +27,7 @@ _SUBJECT_SHARE = 0.4
 _SUBJECT_LEAST = 2
 _SENTENCES_MAX = 40
 
-_VALUE = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z0-9_./:@#-]*\d[A-Za-z0-9_./:@%#-]*"  # with a digit in it
-    r"|(?<![A-Za-z0-9])(?:[a-z0-9-]+://)?[A-Za-z0-9_-]{2,}(?:[./_][A-Za-z0-9_-]{2,})+"  # a host, a path, a file
-)
-_PORT = re.compile(r":(\d{2,5})$")
 _SENTENCE = re.compile(r"(?<=[.!?。！？؟])\s*|\n+")
-_ARABIC_DIGITS = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹", "01234567890123456789")
 
 
 class Outcome(StrEnum):
@@ -93,7 +87,7 @@ def _used(question: str, answer: str, line: Given) -> str:
         return "cited"
     said = set(values(answer))
     added = [value for value in values(line.text) if value not in set(values(question))]
-    if added and any(_named(value, said) for value in added):
+    if added and any(named(value, said) for value in added):
         return "quoted"
     return "paraphrased" if _adds(question, answer, line.text) else ""
 
@@ -109,7 +103,7 @@ def _follows(question: str, arguments: str, line: str) -> bool:
     known = set(values(question))
     added = [value for value in values(line) if value not in known]
     given = set(values(arguments))
-    return any(_named(value, given) for value in added) or _adds(question, arguments, line)
+    return any(named(value, given) for value in added) or _adds(question, arguments, line)
 
 
 def _may_mean(question: str, line: str, actions: Sequence[Action]) -> bool:
@@ -137,10 +131,10 @@ def contradiction(line: str, answer: str, actions: Sequence[Action]) -> tuple[st
 
 
 def _differs(own: Sequence[str], found: Sequence[str], said: set[str]) -> bool:
-    if any(_named(value, set(found)) for value in own):
+    if any(named(value, set(found)) for value in own):
         return False
-    others = [value for value in found if value not in own and _named(value, said)]
-    return any(_alike(value, mine) for value in others for mine in own)
+    others = [value for value in found if value not in own and named(value, said)]
+    return any(alike(value, mine) for value in others for mine in own)
 
 
 def _speaks_of(line: str, text: str) -> bool:
@@ -149,37 +143,9 @@ def _speaks_of(line: str, text: str) -> bool:
     return found >= min(_SUBJECT_LEAST, len(subject)) and found >= _SUBJECT_SHARE * len(subject) if subject else False
 
 
-def values(text: str) -> list[str]:
-    """What can be wrong in one digit: numbers, versions, times, addresses, paths and names with a number in them."""
-    normal = unicodedata.normalize("NFKC", text[:20_000]).translate(_ARABIC_DIGITS).casefold()
-    found = [match.group().strip(".,:;-#").rstrip("/") for match in _VALUE.finditer(normal)]
-    ports = [port[1] for value in found if "." in value and (port := _PORT.search(value))]
-    every = [value for value in dict.fromkeys([*found, *ports]) if value]
-    # `TIDE_TABLE=2026b`: where something has a number, the names around it are what it is said of.
-    return [value for value in every if any(char.isdigit() for char in value)] or every
-
-
 def sentences(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE.split(text) if part and part.strip()][:_SENTENCES_MAX]
 
 
 def _pieces(result: str) -> list[str]:
     return [line for line in result.splitlines() if line.strip()][:400]
-
-
-def _named(value: str, among: set[str]) -> bool:
-    """Whether a value is given: as it is, or as a part of a longer one (`falke:5050`, `TIDE_TABLE=2026b`)."""
-    return value in among or any(re.search(rf"(?<![a-z0-9]){re.escape(value)}(?![a-z0-9])", one) for one in among)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Of one kind: both paths, both hosts, or of one shape."""
-    if "/" in one or "/" in other:
-        return "/" in one and "/" in other
-    named = re.compile(r"[a-z]\w*\.[a-z]")
-    return _shape(one) == _shape(other) or bool(named.search(one) and named.search(other))
-
-
-def _shape(value: str) -> str:
-    """`8443` is like `9443`, `13.2` like `14.1`, `02:15` like `04:15`; length does not count."""
-    return re.sub(r"[a-z_\u00c0-\uffff-]+", "a", re.sub(r"\d+", "0", value))

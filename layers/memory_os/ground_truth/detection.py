@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from memory_os.ground_truth.calls import Call
 from memory_os.ground_truth.units import missing, share, units
+from memory_os.ground_truth.values import disagree
 from memory_os.ground_truth.wording import asked_part, asks_for_now, asks_to_search
 from memory_os.memory import Layer
 
@@ -67,12 +68,14 @@ def judge(
     if not asked or not given:
         return Verdict(Kind.NEW)
     excuse = _excuse(call, user_message)
-    best = _best(asked, units(asked_part(user_message)), given, likeness, excused=bool(excuse))
-    if best is None:
+    answering = _answering(asked, units(asked_part(user_message)), given, likeness, excused=bool(excuse))
+    if not answering:
         return Verdict(Kind.NEW)
-    line, held = best
+    line, held = max(answering, key=lambda one: one[1])
     if excuse:
         return Verdict(Kind.CHECK, line.handle, excuse, held)
+    if any(disagree(line.text, other.text) for other, _ in answering):
+        return Verdict(Kind.CHECK, line.handle, "the lines disagree", held)
     if changed_at > line.at > 0 and call.paths:
         return Verdict(Kind.CHECK, line.handle, "the file is newer than the memory", held)
     return Verdict(Kind.REDISCOVERY, line.handle, "stands in the prompt", held)
@@ -97,11 +100,11 @@ def _excuse(call: Call, user_message: str) -> str:
     return "asks for what is newer than the memory" if newer else ""
 
 
-def _best(
+def _answering(
     asked: Sequence[str], wanted: Sequence[str], given: Sequence[Given], likeness: Likeness, *, excused: bool
-) -> tuple[Given, float] | None:
-    """The line that answers the call, with the share of the call's units it has. An excused one need only be near."""
-    found: list[tuple[float, int]] = []
+) -> list[tuple[Given, float]]:
+    """The lines that answer the call, each with the share of the call's units it has. An excused one need only be near."""
+    found = []
     for at, line in enumerate(given):
         held = units(f"{line.title} {line.text}")
         if not _tells(line, held, asked, wanted):
@@ -109,11 +112,8 @@ def _best(
         part = share(asked, held)
         near = part >= _CHECKED_SHARE if excused else _answers(asked, wanted, held, part)
         if near or (not excused and _alike(asked, wanted, held, likeness, at)):
-            found.append((part, at))
-    if not found:
-        return None
-    part, at = max(found, key=lambda one: (one[0], -one[1]))
-    return given[at], part
+            found.append((line, part))
+    return found
 
 
 def _tells(line: Given, held: Sequence[str], asked: Sequence[str], wanted: Sequence[str]) -> bool:
