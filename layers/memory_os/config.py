@@ -142,6 +142,9 @@ class ModelSettings(EndpointSettings):
     )
     light_from: Annotated[float, Field(gt=0, le=1)] = Field(0.8, description="share of a budget, then light_model")
     patience: PatienceSettings = PatienceSettings()
+    local_patience: Annotated[float, Field(ge=1, le=20)] = Field(
+        4.0, description="an endpoint on this machine gets that many times the time: it has a slower processor"
+    )
 
 
 class ServerSettings(_Section):

@@ -42,6 +42,8 @@ async def _stage(
 ) -> AsyncIterator[Stage]:
     async with ScriptedModel(*steps) as server:
         clock, usage = FakeClock(), MemoryUsage()
+        # The scripted endpoint stands for one that is elsewhere.
+        models = {"local_patience": 1, **models}
         main = Endpoint(dialect, dialect, server.base_url, "big", KEY)
         second = Endpoint("openai", "openai", fallback, "second") if fallback else None
         client = ModelClient(ModelSettings(**models), Resolved(main, second), usage, clock=clock, jitter=lambda: jitter)

@@ -6,8 +6,10 @@ import asyncio
 import json
 import logging
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
+from memory_os.config import Settings, Values
 from memory_os.errors import (
     BudgetSpent,
     ContextTooLong,
@@ -16,7 +18,7 @@ from memory_os.errors import (
     ModelOff,
     ModelUnavailable,
 )
-from memory_os.llm import Message, Request
+from memory_os.llm import MemoryUsage, Message, Request
 from memory_os.llm.client import ModelClient
 from support import scripted_model as model
 from support.fake_clock import until
@@ -516,3 +518,61 @@ async def test_missing_vectors_are_a_content_error_and_no_model_is_off(stage: St
     async with stage(model.vectors()) as on:
         with pytest.raises(ModelOff):
             await on.client.embed(["a"])
+
+
+# -- sessions, patience, closing -----------------------------------------------------------------------------------
+
+
+async def test_questions_of_a_session_share_its_deadline(stage: Staged) -> None:
+    async with stage(model.say("one"), model.silent()) as on:
+        session = on.client.session(30)
+        request = Request(messages=[Message("user", "?")], job="dialectic", cache=False)
+        assert (await session.ask(request)).text == "one"
+        await on.clock.advance(20)
+        asking = asyncio.ensure_future(session.ask(request))
+        await until(on.server.streaming.is_set)
+        await on.clock.advance(9.9)
+        assert not asking.done()
+        await on.clock.advance(0.2)
+        with pytest.raises(ModelUnavailable):
+            await asking
+        with pytest.raises(ModelUnavailable, match="is over"):
+            await session.ask(request)
+        assert len(on.server.seen) == 2
+
+
+async def test_a_model_on_this_machine_gets_more_time(stage: Staged) -> None:
+    async with stage(model.silent(), model.say("at last"), local_patience=4) as on:
+        asking = asyncio.ensure_future(on.prose())
+        await until(on.server.streaming.is_set)
+        await on.clock.advance(239)
+        assert not asking.done()
+        await on.clock.advance(2)
+        assert (await asking).text == "at last"
+
+
+async def test_a_closed_client_asks_nothing_more(stage: Staged) -> None:
+    async with stage(model.say("x")) as on:
+        await on.client.close()
+        with pytest.raises(ModelOff, match="closed"):
+            await on.prose()
+        assert on.server.seen == []
+
+
+async def test_a_change_of_the_hosts_model_is_followed(tmp_path: Path) -> None:
+    async with ScriptedModel(model.fail(401)) as first, ScriptedModel(model.say("from the new one")) as second:
+        settings = Settings(hermes_home=tmp_path, home=tmp_path / "memory-os", values=Values())
+        client = ModelClient.open(settings, MemoryUsage(), environ={})
+        try:
+            assert not client.available
+            config = tmp_path / "config.yaml"
+            config.write_text(f"model: {{provider: custom, default: a, base_url: '{first.base_url}'}}")
+            assert client.available
+            request = Request(messages=[Message("user", "?")], job="extraction")
+            with pytest.raises(ModelAuth):
+                await client.ask(request)
+            config.write_text(f"model: {{provider: custom, default: other, base_url: '{second.base_url}'}}")
+            answer = await client.ask(request)
+            assert (answer.text, answer.model) == ("from the new one", "other")
+        finally:
+            await client.close()

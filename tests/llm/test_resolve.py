@@ -121,10 +121,13 @@ def test_status_comes_from_the_log_of_every_process(tmp_path: Path) -> None:
             log.record_now(Call(at=NOW - 100 + count, job="curation", units=2.0, seconds=count, **where))
         log.record_now(Call(at=NOW - 86_400, job="curation", units=90.0, seconds=1, **where))
         for count in range(5):
-            log.record_now(Call(at=NOW - 9 + count, job="extraction", outcome="timeout_first", transient=True, **where))
+            log.record_now(
+                Call(at=NOW - 9 + count, job="extraction", outcome="timeout_first", fault="transient", **where)
+            )
         found = models_status(settings, store, NOW)
         assert (found["units_today"], found["units_by_job"]["curation"]) == (20.0, 20.0)
         assert found["calls_today"] == {"ok": 10, "timeout_first": 5}
+        assert found["faults_today"] == {"transient": 5}
         assert found["latency_s"]["curation"] == {"n": 11, "p50": 4, "p95": 9, "p99": 9}
         assert found["breakers"]["http://127.0.0.1:1"] == {"state": "open", "retry_at": NOW - 5 + 30}
         assert models_line(found).endswith("10 answers, 5 failed attempts, breaker open")

@@ -37,7 +37,7 @@ class _Ended:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
-    transient: bool = False
+    fault: str = ""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Asking:
             if ended.outcome != "ok":
                 ended = _Ended(fault.reason, asked if fault.processed else 0, fault.heard)
                 self._charge(asked + (self._max_output if fault.processed else 0))
-            ended.outcome, ended.transient = fault.reason, fault.kind is FaultClass.TRANSIENT
+            ended.outcome, ended.fault = fault.reason, fault.kind.value
             raise
         finally:
             self._settle(ended, reserved)
@@ -146,7 +146,7 @@ class Asking:
             units=cost,
             seconds=ended.seconds,
             outcome=ended.outcome,
-            transient=ended.transient,
+            fault=ended.fault,
         )
         self.ledger.settle(call, reserved)
 

@@ -35,7 +35,7 @@ from memory_os.llm.lane import Lane
 from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Request, Source
 from memory_os.llm.patience import TimeOuts
-from memory_os.llm.resolve import Resolved, resolve
+from memory_os.llm.resolve import Following, Resolved
 from memory_os.llm.usage import UsageLog
 from memory_os.llm.watch import Watch
 from memory_os.llm.wire import open_session, reachable
@@ -43,6 +43,7 @@ from memory_os.llm.wire import open_session, reachable
 # What nobody can mend by asking again soon: a wrong address, a model that is not there.
 _CONFIGURATION_RETRY_S = 600.0
 _TRANSIENT_RETRY_S = 60.0
+_MISCONFIGURED = frozenset(["not_found", "moved", "certificate", "address", "request"])
 
 
 class ModelClient:
@@ -54,11 +55,14 @@ class ModelClient:
         resolved: Resolved,
         usage: UsageLog,
         *,
+        changed: Callable[[], Resolved | None] | None = None,
         clock: Clock | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        """`changed` gives other endpoints once they have changed, else None; `jitter` random numbers in [0, 1)."""
         self._models = models
         self._resolved = resolved
+        self._changed = changed
         self._clock = clock or SystemClock()
         self._jitter = jitter
         self._places = asyncio.Semaphore(models.concurrency)
@@ -66,6 +70,7 @@ class ModelClient:
         self._fallback = self._lane(resolved.fallback)
         self._cache = AnswerCache()
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
         self._retries: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
         self.ledger = Ledger(models, usage, self._clock)
@@ -73,11 +78,13 @@ class ModelClient:
     @classmethod
     def open(cls, settings: Settings, usage: UsageLog, *, environ: Mapping[str, str] | None = None) -> ModelClient:
         """Opening connects to nothing. Without a model the client opens all the same, and `available` is False."""
-        return cls(settings.values.models, resolve(settings, environ), usage)
+        following = Following(settings, environ)
+        return cls(settings.values.models, following.resolved, usage, changed=following.changed)
 
     @property
     def available(self) -> bool:
         """Whether a model is configured. Whether it answers now is in `status`."""
+        self._look_again()
         return self._main is not None
 
     def allows(self, job: Job) -> bool:
@@ -105,6 +112,10 @@ class ModelClient:
                 self._cache.put(request, answer, self._clock.now())
         self._sources[answer.source] += 1
         return answer
+
+    def session(self, deadline_s: float) -> Session:
+        """Several questions under one deadline, in seconds from now."""
+        return Session(self, self._clock, self._clock.monotonic() + deadline_s)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """One vector a text, by `models.embedding_model`. Raises as `ask` does."""
@@ -156,6 +167,7 @@ class ModelClient:
 
     async def close(self) -> None:
         """Write what the usage log has not taken yet and end the connections. Callers cancel their own calls."""
+        self._closed = True
         await self.ledger.flush()
         if self._session is not None:
             await self._session.close()
@@ -167,9 +179,10 @@ class ModelClient:
         """The first two rungs. A fault of the first is raised when the second is none or fails as well."""
         if request.job != "probe" and request.job not in self._models.jobs:
             raise ModelOff(f"models.jobs leaves {request.job} out.", cure="Add it there to have it done.")
+        self._look_again()
         if self._main is None:
             raise self._off()
-        deadline = self._clock.monotonic() + (request.deadline_s or self._patience(request.job))
+        deadline = self._clock.monotonic() + (request.deadline_s or self._patience(request.job) * self._main.stretch)
         try:
             return await self._on(self._main, request, deadline, "model")
         except (ModelUnavailable, ModelAuth) as first:
@@ -216,9 +229,22 @@ class ModelClient:
     def _lane(self, endpoint: Endpoint | Unresolved | None) -> Lane | None:
         if not isinstance(endpoint, Endpoint):
             return None
-        return Lane(endpoint, self._models.patience, self._clock, self._places)
+        return Lane(endpoint, self._models.patience, self._models.local_patience, self._clock, self._places)
+
+    def _look_again(self) -> None:
+        """Follow a model, an address or a key that Hermes was given since; what did not change keeps its breaker."""
+        resolved = self._changed() if self._changed is not None else None
+        if resolved is None:
+            return
+        if resolved.main != self._resolved.main:
+            self._main = self._lane(resolved.main)
+        if resolved.fallback != self._resolved.fallback:
+            self._fallback = self._lane(resolved.fallback)
+        self._resolved = resolved
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise ModelOff("The model client is closed.")
         if self._session is None:
             self._session = open_session()
         return self._session
@@ -254,3 +280,23 @@ class ModelClient:
             cure = "Check models.base_url and models.model, or Hermes's own model."
             return ModelUnavailable(f"{where}: {fault.message}.", cure=cure, retry_at=now + _CONFIGURATION_RETRY_S)
         return ModelContent(f"{where} gave no usable answer ({fault.message}).", text=fault.text)
+
+
+class Session:
+    """Questions that belong together, with one deadline over all of them. Made by `ModelClient.session`."""
+
+    def __init__(self, client: ModelClient, clock: Clock, deadline: float) -> None:
+        self._client = client
+        self._clock = clock
+        self._deadline = deadline
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._deadline - self._clock.monotonic())
+
+    async def ask(self, request: Request) -> Answer:
+        """As `ModelClient.ask`, within what is left. Raises ModelUnavailable when nothing is."""
+        left = self.left_s
+        if left <= 0:
+            raise ModelUnavailable("The time for these questions is over.", retry_at=self._clock.now() + 1.0)
+        return await self._client.ask(replace(request, deadline_s=min(left, request.deadline_s or left)))

@@ -60,14 +60,14 @@ class Embedding:
 
         async def attempt() -> list[list[float]]:
             self.ledger.reserve("embedding", cost)
-            outcome, seconds, transient = "cancelled", 0.0, False
+            outcome, seconds, failed = "cancelled", 0.0, ""
             try:
                 watch = self.lane.watch("embedding", deadline)
                 answered = await self.lane.guarded(watch, lambda: self._post(texts))
                 outcome, seconds = "ok", watch.seconds
                 return _vectors(answered, len(texts))
             except Fault as fault:
-                outcome, transient = fault.reason, fault.kind is FaultClass.TRANSIENT
+                outcome, failed = fault.reason, fault.kind.value
                 retrying.charge(tokens)
                 raise
             finally:
@@ -81,7 +81,7 @@ class Embedding:
                     units=cost if spent else 0.0,
                     seconds=seconds,
                     outcome=outcome,
-                    transient=transient,
+                    fault=failed,
                 )
                 self.ledger.settle(call, cost)
 

@@ -127,7 +127,7 @@ def host_endpoint(hermes_home: Path, environ: Mapping[str, str]) -> Endpoint | U
     """Hermes's own model. Never raises: what can't be resolved is said."""
     variables = host_variables(hermes_home, environ)
     try:
-        loaded = YAML(typ="safe", pure=True).load(_text(hermes_home / "config.yaml")) or {}
+        loaded = YAML(typ="safe").load(_text(hermes_home / "config.yaml")) or {}
     except (YAMLError, RecursionError):
         return Unresolved("Hermes's config.yaml can't be read", "Mend it; `hermes doctor` says where.")
     config = _expanded(loaded, variables)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from memory_os.config import Patience, PatienceSettings
+from memory_os.config import PatienceSettings
 from memory_os.errors import ModelAuth, ModelUnavailable
 from memory_os.llm.breaker import Breaker, BreakerState
 from memory_os.llm.chat_completions import ChatCompletions
@@ -20,7 +20,7 @@ from memory_os.llm.endpoint import Endpoint
 from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.messages import JobClass
 from memory_os.llm.messages_api import MessagesApi
-from memory_os.llm.patience import Observations, percentile
+from memory_os.llm.patience import Observations, TimeOuts, percentile, stretched
 from memory_os.llm.watch import Watch
 from memory_os.llm.wire import exchange
 
@@ -42,11 +42,12 @@ class Attempt:
 class Lane:
     endpoint: Endpoint
     patience: PatienceSettings
+    local_patience: float
     clock: Clock
     places: asyncio.Semaphore
     breaker: Breaker = field(default_factory=Breaker)
     refused: frozenset[str] = frozenset()
-    observed: dict[str, Observations] = field(default_factory=dict)
+    observed: dict[JobClass, Observations] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     running: list[Watch] = field(default_factory=list)
     _held: ModelAuth | None = None
@@ -94,8 +95,16 @@ class Lane:
         return self.breaker.state(self.clock.now()) is BreakerState.OPEN
 
     def watch(self, job: JobClass, deadline: float) -> Watch:
-        start: Patience = getattr(self.patience, job)
-        return Watch(self.clock, self.observed.setdefault(job, Observations()).time_outs(start), deadline)
+        return Watch(self.clock, self.observed.setdefault(job, Observations()).time_outs(self.start(job)), deadline)
+
+    def start(self, job: JobClass) -> TimeOuts:
+        """The time-outs as configured. A model on this machine may need minutes to read a prompt, and has no network to
+        lose it."""
+        return stretched(getattr(self.patience, job), self.stretch)
+
+    @property
+    def stretch(self) -> float:
+        return self.local_patience if self.endpoint.local else 1.0
 
     async def guarded(self, watch: Watch, work: Callable[[], Awaitable[_T]]) -> _T:
         """Run `work` in a place, if the breaker admits it, under the watch.
@@ -167,7 +176,7 @@ class Lane:
         if watch.first_s is not None or (fault is not None and fault.reason == "timeout_first"):
             times.first.append(watch.seconds if watch.first_s is None else watch.first_s)
         if fault is not None and fault.reason == "timeout_between":
-            times.between.append(getattr(self.patience, job).between)
+            times.between.append(self.start(job).between)
         elif fault is None:
             times.between.append(watch.longest_gap_s)
 
@@ -186,7 +195,7 @@ class Lane:
             "auth": self._held.message if self._held is not None and now < self._held_until else "",
             "calls": dict(sorted(self.outcomes.items())),
             "latency_s": {job: _percentiles(one) for job, one in self.observed.items() if one.whole},
-            "time_outs_s": {job: _limits(one, getattr(self.patience, job)) for job, one in self.observed.items()},
+            "time_outs_s": {job: _limits(one.time_outs(self.start(job))) for job, one in self.observed.items()},
             "running": [{"seconds": round(one.seconds, 2), "pieces": one.pieces} for one in self.running if one.begun],
             "waiting": sum(not one.begun for one in self.running),
         }
@@ -197,6 +206,5 @@ def _percentiles(times: Observations) -> dict[str, float]:
     return {"n": len(times.whole), **found}
 
 
-def _limits(times: Observations, start: Patience) -> dict[str, float]:
-    limits = times.time_outs(start)
+def _limits(limits: TimeOuts) -> dict[str, float]:
     return {"whole": round(limits.whole, 2), "first": round(limits.first, 2), "between": round(limits.between, 2)}

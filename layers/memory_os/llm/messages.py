@@ -72,7 +72,7 @@ class Answer:
 class Call:
     """One attempt that reached a provider: a row of the usage log. `at` in epoch seconds, `outcome` `ok` or a fault's reason.
 
-    `endpoint`: the address without credentials and path. `transient`: a fault that counts for the breaker.
+    `endpoint`: the address without credentials and path. `fault`: the class of the fault, or "".
     """
 
     at: float
@@ -84,7 +84,7 @@ class Call:
     units: float = 0.0
     seconds: float = 0.0
     outcome: str = "ok"
-    transient: bool = False
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

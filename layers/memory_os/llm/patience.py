@@ -35,9 +35,16 @@ class Limits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TimeOuts:
+    """Limits in seconds, as configured or as adapted."""
+
     whole: float
     first: float
     between: float
+
+
+def stretched(start: Limits, factor: float) -> TimeOuts:
+    """The same limits, `factor` times as long."""
+    return TimeOuts(start.whole * factor, start.first * factor, start.between * factor)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

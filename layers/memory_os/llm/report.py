@@ -9,6 +9,7 @@ from memory_os.config import Settings
 from memory_os.llm.breaker import Breaker
 from memory_os.llm.budget import DAY_S, day_start
 from memory_os.llm.endpoint import Endpoint, Unresolved
+from memory_os.llm.faults import FaultClass
 from memory_os.llm.patience import percentile
 from memory_os.llm.resolve import resolve
 from memory_os.store import Store
@@ -73,7 +74,14 @@ def _place(one: Endpoint | Unresolved) -> dict[str, Any]:
 
 
 def _figures_of_none() -> dict[str, Any]:
-    return {"units_today": 0.0, "units_by_job": {}, "calls_today": {}, "latency_s": {}, "breakers": {}}
+    return {
+        "units_today": 0.0,
+        "units_by_job": {},
+        "calls_today": {},
+        "faults_today": {},
+        "latency_s": {},
+        "breakers": {},
+    }
 
 
 def _figures(store: Store, now: float) -> dict[str, Any]:
@@ -83,10 +91,14 @@ def _figures(store: Store, now: float) -> dict[str, Any]:
         for row in store.rows("SELECT job, total(units) AS units FROM model_calls WHERE at >= ? GROUP BY job", today)
     }
     outcomes = store.rows("SELECT outcome, count(*) AS n FROM model_calls WHERE at >= ? GROUP BY outcome", today)
+    faults = store.rows(
+        "SELECT fault, count(*) AS n FROM model_calls WHERE at >= ? AND fault <> '' GROUP BY fault", today
+    )
     return {
         "units_today": round(sum(jobs.values()), 3),
         "units_by_job": jobs,
         "calls_today": {row["outcome"]: row["n"] for row in outcomes},
+        "faults_today": {row["fault"]: row["n"] for row in faults},
         "latency_s": _latencies(store),
         "breakers": _breakers(store, now),
     }
@@ -109,10 +121,10 @@ def _latencies(store: Store) -> dict[str, dict[str, float]]:
 def _breakers(store: Store, now: float) -> dict[str, dict[str, Any]]:
     """Each endpoint's breaker as its latest calls must have left it, in whichever process they were made."""
     breakers: dict[str, Breaker] = defaultdict(Breaker)
-    rows = store.rows("SELECT at, endpoint, outcome, transient FROM model_calls ORDER BY id DESC LIMIT ?", (_REPLAYED,))
+    rows = store.rows("SELECT at, endpoint, outcome, fault FROM model_calls ORDER BY id DESC LIMIT ?", (_REPLAYED,))
     for row in reversed(rows):
         breaker = breakers[row["endpoint"]]
-        if row["transient"]:
+        if row["fault"] == FaultClass.TRANSIENT.value:
             breaker.admit(row["at"])
             breaker.failed(row["at"])
         elif row["outcome"] != "cancelled":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -35,6 +36,29 @@ def resolve(settings: Settings, environ: Mapping[str, str] | None = None) -> Res
         None if models.fallback.provider == "none" else _endpoint(models.fallback, "models.fallback", settings, env)
     )
     return Resolved(_endpoint(models, "models", settings, env), fallback)
+
+
+class Following:
+    """The resolved endpoints, looked at again when one of the host's files has changed."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str] | None = None) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._files = [settings.hermes_home / name for name in ("config.yaml", ".env")]
+        self._seen = self._stamps()
+        self.resolved = resolve(settings, environ)
+
+    def changed(self) -> Resolved | None:
+        """The endpoints anew after a change of the files, else None. Two calls of stat."""
+        stamps = self._stamps()
+        if stamps == self._seen:
+            return None
+        self._seen = stamps
+        self.resolved = resolve(self._settings, self._environ)
+        return self.resolved
+
+    def _stamps(self) -> list[tuple[int, int, int]]:
+        return [_stamp(path) for path in self._files]
 
 
 def allows(settings: Settings, job: str) -> bool:
@@ -79,3 +103,11 @@ def _proxy(base_url: str) -> str:
     if is_local(base_url) or proxy_bypass(parts.hostname or ""):
         return ""
     return getproxies().get(parts.scheme, "")
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

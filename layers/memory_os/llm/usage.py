@@ -25,7 +25,7 @@ def m001_model_calls(db: Database) -> None:
         "CREATE TABLE model_calls(id INTEGER PRIMARY KEY, at REAL NOT NULL, job TEXT NOT NULL, model TEXT NOT NULL,"
         " endpoint TEXT NOT NULL,"
         " input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, units REAL NOT NULL, seconds REAL NOT NULL,"
-        " outcome TEXT NOT NULL, transient INTEGER NOT NULL)"
+        " outcome TEXT NOT NULL, fault TEXT NOT NULL)"
     )
     db.execute("CREATE INDEX model_calls_at ON model_calls(at, job)")
 
@@ -71,7 +71,7 @@ class StoreUsage:
         return float(self._store.value(f"SELECT total(units) FROM model_calls WHERE {where}", values) or 0.0)
 
     def record_now(self, call: Call) -> None:
-        row = {**asdict(call), "transient": int(call.transient)}
+        row = asdict(call)
         columns = ", ".join(row)
         with self._store.write() as db:
             db.execute(f"INSERT INTO model_calls({columns}) VALUES({', '.join('?' * len(row))})", tuple(row.values()))

@@ -85,6 +85,8 @@ class _Exchange:
             response: aiohttp.ClientResponse = await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _of_connection(error, self._endpoint) from error
+        except RuntimeError as error:  # the client was closed meanwhile
+            raise Fault(FaultClass.REFUSED, "request", "the request can't be sent any more") from error
         return response
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
