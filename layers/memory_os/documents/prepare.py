@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
+from types import NoneType
 from typing import Any
 
 from memory_os.documents.chunk import CHUNKER, Chunk
@@ -22,6 +23,13 @@ from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, content_hash
 __all__ = ["SOURCE_PREFIX", "Piece", "Prepared", "layer_of", "prepare", "prepare_file", "source_of"]
 
 SOURCE_PREFIX = "document:"
+_KINDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (str, ("name", "sha256", "title", "reason", "chunker")),
+    (int, ("size", "mtime_ns", "secrets")),
+    ((float, int), ("importance",)),
+    ((float, int, NoneType), ("day",)),
+    (bool, ("unreadable",)),
+)
 # What the wiki's curation writes; the files it was written from stand in `wiki/raw`.
 _PAGES = frozenset({"concepts", "entities", "comparisons"})
 
@@ -101,9 +109,21 @@ class Prepared:
         """Raises BadRequest if this is none."""
         try:
             pieces = tuple(Piece(**piece) for piece in data["pieces"])
-            return cls(**{**data, "pieces": pieces, "notes": tuple(data["notes"])})
+            found = cls(**{**data, "pieces": pieces, "notes": tuple(data["notes"])})
         except (TypeError, KeyError, ValueError) as error:
             raise BadRequest(f"This is no prepared document: {error}.") from error
+        wrong = next(found._of_another_kind(), None)
+        if wrong is not None:
+            raise BadRequest(f"This is no prepared document: its {wrong} is of another kind.")
+        return found
+
+    def _of_another_kind(self) -> Iterator[str]:
+        """Fields whose value is not of their type; what comes over a wire may be anything."""
+        for kind, names in _KINDS:
+            yield from (name for name in names if not isinstance(getattr(self, name), kind))
+        yield from ("notes" for note in self.notes if not isinstance(note, str))
+        texts = (text for one in self.pieces for text in (one.text, one.context, one.flagged))
+        yield from ("pieces" for text in texts if not isinstance(text, str))
 
 
 def source_of(name: str) -> str:
