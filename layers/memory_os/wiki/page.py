@@ -96,8 +96,8 @@ class Page:
 
 def one_line(text: str, longest: int) -> str:
     """Text on one line, without what would be read as structure of the page, cut at a word."""
-    flat = " ".join(_CONTROLS.sub(" ", text).split())
-    flat = _MARKS.sub("", flat.replace("<!--", "").replace("-->", "")).strip()
+    bare = _MARKS.sub("", _CONTROLS.sub(" ", text).replace("<!--", "").replace("-->", ""))
+    flat = " ".join(bare.split())
     if len(flat) <= longest:
         return flat
     cut = flat[: longest - 1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from memory_os.errors import WikiError
 from memory_os.fabric.names import slug
 from memory_os.wiki.tree import FOLDERS
+from memory_os.wiki.wikilinks import subject_key
 
 __all__ = ["DEFAULT_SCHEMA", "Schema", "parse_schema"]
 
@@ -74,8 +75,8 @@ class Schema:
 
     def tag(self, wanted: str) -> str | None:
         """The tag of the vocabulary that `wanted` means, or None: `#Machine Learning` is `machine-learning`."""
-        key = slug(wanted.strip().lstrip("#"))
-        return key if key in self.tags else None
+        key = subject_key(wanted.replace("#", " "))
+        return next((tag for tag in self.tags if subject_key(tag) == key), None) if key else None
 
 
 def parse_schema(text: str) -> Schema:
