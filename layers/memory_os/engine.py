@@ -251,6 +251,7 @@ class Engine:
         self.recaller.in_prompt = self.workspace.in_prompt
         self.recaller.session_off = self.sessions.is_off
         self.recaller.first_turn_extras = self._first_turn
+        self.recaller.notes = self.ground_truth.notes
         self.forgetting.drop_backups = self.maintenance.full.drop
         self.facts.searcher = self.searching.passages
         self.fabric.searcher = self.searching.passages

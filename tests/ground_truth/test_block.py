@@ -59,7 +59,7 @@ def test_text_written_below_the_block_is_kept(before: bytes, below: bytes) -> No
 
 @given(texts)
 def test_an_older_block_is_replaced_in_its_place(data: bytes) -> None:
-    older = with_block(data).replace(b"memory-os:begin v1", b"memory-os:begin v0").replace(b"Take stock", b"Look")
+    older = with_block(data).replace(b"memory-os:begin v2", b"memory-os:begin v1").replace(b"Take stock", b"Look")
     below = older + b"the user's afterword"
     assert block_state(below) is BlockState.OUTDATED
     assert with_block(below) == with_block(data) + b"the user's afterword"

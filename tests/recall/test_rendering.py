@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.memory import Author, Layer
-from memory_os.recall.rendering import PREAMBLE, day_of, render_block, render_line
+from memory_os.recall.rendering import LEGEND, PREAMBLE, day_of, render_block, render_line
 from memory_os.recall.selection import Line
 from memory_os.text.fence import strip_fence
 
@@ -45,6 +46,19 @@ def test_a_line_is_dated_attributed_and_quoted(fields: dict[str, object], said: 
 
 def test_a_contradiction_names_the_other_line() -> None:
     assert 'differs from f:abcdefgh, f:bcdefghi: "' in render_line(line(conflicts=("f:abcdefgh", "f:bcdefghi")))
+
+
+def test_the_older_of_two_says_so_and_so_does_what_a_tool_spoke_against() -> None:
+    one = replace(line(conflicts=("f:abcdefgh",)), older=True, note="terminal said otherwise on 2026-11-30")
+    assert ', differs from f:abcdefgh, the older, terminal said otherwise on 2026-11-30: "' in render_line(one)
+
+
+def test_a_first_turns_block_explains_its_labels_and_is_stripped_whole() -> None:
+    block = render_block([line("a turn")], first_turn=True)
+    assert block.splitlines()[2] == LEGEND and LEGEND not in render_block([line("a turn")])
+    assert strip_fence(f"said\n{block}") == "said"
+    unfenced = "\n".join(block.splitlines()[1:-1])
+    assert strip_fence(f"said\n{unfenced}") == "said"
 
 
 def test_groups_stand_in_their_order_with_the_lines_of_a_first_turn() -> None:

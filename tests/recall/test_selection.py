@@ -156,11 +156,12 @@ def test_what_differs_in_a_number_or_a_denial_stays_two(first: str, second: str,
 
 
 def test_contradicting_facts_name_each_other() -> None:
-    first = passage("The staging gateway listens on port 8443.", layer=Layer.FACTS)
-    second = passage("The staging gateway listens on port 9443.", layer=Layer.FACTS)
+    first = passage("The staging gateway listens on port 8443.", layer=Layer.FACTS, created_at=1000.0)
+    second = passage("The staging gateway listens on port 9443.", layer=Layer.FACTS, created_at=2000.0)
     other = passage("Backups run at night.", layer=Layer.FACTS)
     lines = chosen([scored(first), scored(second), scored(other)]).lines
     assert [line.conflicts for line in lines] == [(second.handle,), (first.handle,), ()]
+    assert [line.older for line in lines] == [True, False, False]
 
 
 # -- budget --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from pathlib import Path
 from memory_os import constants
 from memory_os.errors import HostError, SoulRejected
 
-VERSION = 1
+VERSION = 2
 
 # Hermes cuts a context file in the middle beyond this many characters, whatever the model's window (0.19 and 0.22).
 SOUL_MAX_CHARS = 20_000
@@ -47,10 +47,11 @@ between agents, `[sessions]` earlier conversations, `[qdrant]` documents and wik
 
 Before acting (a command, an edit, a search, an answer from recollection):
 
-1. **Take stock**: read the lines injected with this message.
-2. **Match**: find those that bear on the task.
-3. **Use** them and name their label, or state in a few words that nothing there covers it.
-4. **Act**. Search memory only for what those lines leave open.
+1. **Take stock**: read the lines recalled with this message and those still in view.
+2. **Match**: find those that bear on the task. Lines that differ name each other; the one marked older, or that a tool \
+said otherwise of, yields.
+3. **Use** them and name their label, or say in a few words that nothing there covers it.
+4. **Act**, at once. Search memory only for what those lines leave open, for what may have changed since, or when asked to.
 """
 
 RULEBOOK_NOTE = (

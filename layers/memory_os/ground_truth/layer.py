@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_os.config import Settings
@@ -12,7 +12,7 @@ from memory_os.embedding import Embedder
 from memory_os.errors import HostError, MemoryOSError
 from memory_os.facts import Facts
 from memory_os.ground_truth.block import BlockState, block_state
-from memory_os.ground_truth.outcomes import Outcomes, under_review
+from memory_os.ground_truth.outcomes import Outcomes, review_notes, under_review
 from memory_os.ground_truth.report import Report
 from memory_os.ground_truth.watch import Watch
 from memory_os.index import Index
@@ -78,6 +78,14 @@ class GroundTruth:
         if state is BlockState.APPLIED:
             return self._with_reviews(Health(State.OK, "the block stands in SOUL.md"))
         return Health(State.DEGRADED, f"the block in SOUL.md is {state.value}", "memory-os soul apply")
+
+    def notes(self, passage_ids: Sequence[str]) -> dict[str, str]:
+        """What stands beside a line whose fact a tool spoke against, until somebody judges it. By passage id."""
+        try:
+            return review_notes(self._store, passage_ids)
+        except sqlite3.Error as error:
+            self.watch.fault(error)
+            return {}
 
     def close(self) -> None:
         self.watch.close()

@@ -20,6 +20,7 @@ from memory_os.ground_truth.turns import Turn
 from memory_os.ground_truth.watch import Watch, given_of
 from memory_os.index import passage_of
 from memory_os.memory import Layer
+from memory_os.recall.rendering import day_of
 from memory_os.redact import redact
 from memory_os.store import Row, Store
 
@@ -163,3 +164,15 @@ def under_review(store: Store, scope: str = "") -> list[Row]:
     )
 
 
+def review_notes(store: Store, passage_ids: Sequence[str]) -> dict[str, str]:
+    """`terminal said otherwise on 2026-11-30`, by the passage of each live fact that waits for a review."""
+    waiting = {f"fact:{row['fact_id']}": row for row in under_review(store)}
+    if not waiting:
+        return {}
+    marks = ",".join("?" * len(passage_ids))
+    rows = store.rows(f"SELECT id, source FROM passages WHERE id IN ({marks})", tuple(passage_ids))
+    return {
+        row["id"]: f"{waiting[row['source']]['tool']} said otherwise on {day_of(waiting[row['source']]['at'])}"
+        for row in rows
+        if row["source"] in waiting
+    }

@@ -153,13 +153,15 @@ class Arms:
         started = time.perf_counter()
         if self.embed is None or self.dense is None:
             return None, [], Outcome(State.OFF, self.dense_off_reason)
+        # Where the collection fails and the question is encoded, what words found is still judged by its meaning.
+        vector: F32 | None = None
         try:
             vector = self.embed(query.text)
             scored = self.dense(vector, query, ARM_LIMIT)
         except MemoryOSError as error:
-            return None, [], Outcome(State.DEGRADED, str(error), _since(started))
+            return vector, [], Outcome(State.DEGRADED, str(error), _since(started))
         except Exception as error:  # noqa: BLE001 - full text has its hits; the fault is named in status and explain
-            return None, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
+            return vector, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
         return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
 
     def _cosines(

@@ -28,6 +28,8 @@ _ARMS_DEADLINE_S = 0.22
 _READ = 32
 # Tokens of the fence, the preamble and the labels.
 _FRAME_TOKENS = 50
+# Of the line that explains the labels, on a first turn.
+_LEGEND_TOKENS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Recall:
         self.in_window: Callable[[Query], Collection[str]] = lambda _: ()
         self.in_prompt: Callable[[str], bool] = lambda _: False
         self.session_off: Callable[[str], bool] = lambda _: False
+        self.notes: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {}
         self.first_turn_extras: Callable[[Query], Mapping[str, Sequence[str]]] = lambda _: {}
 
     def for_turn(self, query: Query) -> Recalled:
@@ -111,19 +114,21 @@ class Recall:
 
     def _run(self, query: Query) -> Recalled:
         ranked, found = self.ranked(query)
-        budget = self._settings.max_tokens - _FRAME_TOKENS
+        budget = self._settings.max_tokens - _FRAME_TOKENS - _LEGEND_TOKENS * query.first_turn
         extras = _fitting(self.first_turn_extras(query), budget // 2) if query.first_turn else {}
         budget -= sum(budget_of(text) for texts in extras.values() for text in texts)
         limits = Limits(self._settings.min_probability, self._settings.max_lines, budget)
+        notes = self.notes([scored.passage.id for scored in ranked])
         selection = select(
             ranked,
             query,
             limits,
             in_window=self.in_window(query),
             in_prompt=self.in_prompt,
-            cost=lambda line: budget_of(render_line(line)),
+            cost=lambda line: budget_of(render_line(_noted(line, notes))),
         )
-        context = render_block(selection.lines, extras)
+        selection = replace(selection, lines=[_noted(line, notes) for line in selection.lines])
+        context = render_block(selection.lines, extras, first_turn=query.first_turn)
         faults = [
             f"{name}: {arm.reason}" for name, arm in found.outcomes.items() if arm.state in (State.DEGRADED, State.OFF)
         ]
@@ -150,6 +155,11 @@ class Recall:
             rank=rank_score(candidate, best) * factor,
             prior=factor,
         )
+
+
+def _noted(line: Line, notes: Mapping[str, str]) -> Line:
+    note = notes.get(line.scored.passage.id, "")
+    return replace(line, note=note) if note else line
 
 
 def _fitting(extras: Mapping[str, Sequence[str]], tokens: int) -> dict[str, list[str]]:

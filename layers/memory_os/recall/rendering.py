@@ -25,6 +25,8 @@ _NAME_CHARS = 100
 # Terminal escapes and other controls; a line break and a tab are text.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 PREAMBLE = "Recalled by memory-os; quoted records of earlier conversations and notes."
+# Said once a session, for whoever has no such rules in their prompt. `text/fence.py` knows how it begins.
+LEGEND = "Labels: [facts] with their trust, [fabric] shared between agents, [sessions] said earlier, [qdrant] documents."
 
 _SAID = {Author.USER: "user said", Author.AGENT: "agent answered"}
 _NOTED = {Author.USER: "user noted", Author.AGENT: "agent noted", Author.DERIVED: "derived"}
@@ -37,12 +39,17 @@ def render_line(line: Line) -> str:
     if passage.trust is not None:
         parts.append(f"trust {passage.trust:.2f}")
     if line.conflicts:
-        parts.append(f"differs from {', '.join(line.conflicts)}")
+        parts.append(f"differs from {', '.join(line.conflicts)}{', the older' if line.older else ''}")
+    if line.note:
+        parts.append(line.note)
     return f'- ({passage.handle}) {_CONTROLS.sub("", ", ".join(parts))}: "{_CONTROLS.sub("", _indented(line.text))}"'
 
 
-def render_block(lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | None = None) -> str:
-    """The fenced block, or "" when there is nothing to show. `extras` are ready lines by label (first turn)."""
+def render_block(
+    lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | None = None, *, first_turn: bool = False
+) -> str:
+    """The fenced block, or "" when there is nothing to show. `extras` are ready lines by label; a first turn's block
+    explains its labels."""
     groups: dict[str, list[str]] = {}
     for line in lines:
         groups.setdefault(LABELS[line.scored.passage.layer], []).append(render_line(line))
@@ -52,7 +59,8 @@ def render_block(lines: Sequence[Line], extras: Mapping[str, Sequence[str]] | No
     if not shown:
         return ""
     body = "\n".join(f"[{label}]\n" + "\n".join(groups[label]) for label in shown)
-    return f"{FENCE_OPEN}\n{PREAMBLE}\n{body}\n{FENCE_CLOSE}"
+    head = f"{PREAMBLE}\n{LEGEND}" if first_turn else PREAMBLE
+    return f"{FENCE_OPEN}\n{head}\n{body}\n{FENCE_CLOSE}"
 
 
 def day_of(seconds: float) -> str:

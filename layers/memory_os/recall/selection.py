@@ -46,7 +46,7 @@ _NEGATION = re.compile(
     "|[不没沒無无非]|ない|ません|なかった"
 )
 # Naming another line (`, differs from f:abcdefgh`) costs about this, in each of the two.
-_CONFLICT_TOKENS = 8
+_CONFLICT_TOKENS = 12
 # Of a line's contradictions this many are named: more than that is a subject, not a contradiction.
 _CONFLICTS_NAMED = 4
 
@@ -66,11 +66,14 @@ _FENCE_TAG = re.compile(r"(?:<|&lt;)\s*/?\s*memory[\W_]{0,2}context")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the block. `conflicts` are handles of other lines that say otherwise."""
+    """A line of the block. `conflicts` are handles of other lines that say otherwise, `older` that one of them is newer;
+    `note` is what else is known against it."""
 
     scored: Scored
     text: str
     conflicts: tuple[str, ...] = ()
+    older: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,11 +335,20 @@ def _wording(text: str) -> _Wording:
 
 
 def _with_conflicts(lines: list[Line]) -> list[Line]:
-    """Facts that may contradict one another are both shown, each naming the other."""
-    return [
-        Line(line.scored, line.text, tuple(other.scored.passage.handle for other in _conflicting(line, lines)[:_CONFLICTS_NAMED]))
-        for line in lines
-    ]
+    """Facts that may contradict one another are both shown, each naming the other; the older one says that it is."""
+    marked = []
+    for line in lines:
+        others = _conflicting(line, lines)
+        born = line.scored.passage.created_at
+        marked.append(
+            Line(
+                line.scored,
+                line.text,
+                tuple(other.scored.passage.handle for other in others[:_CONFLICTS_NAMED]),
+                any(other.scored.passage.created_at > born for other in others),
+            )
+        )
+    return marked
 
 
 def _conflicting(line: Line, lines: Sequence[Line]) -> list[Line]:

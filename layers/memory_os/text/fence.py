@@ -10,6 +10,7 @@ _CLOSE = re.compile(r"(?i)(?:<|&lt;)\s{0,4}/\s{0,4}memory-context\s{0,4}(?:>|&gt
 # A line as the block renders it: `- (f:abcdefgh) 2026-11-02, agent noted: "…"`. Shows an echo without its fence.
 _LINE = re.compile(r"(?m)^[ \t]{0,8}(?:[-*>][ \t]{0,4}){0,3}\((?:[wfsbd]):[a-z2-7]{8}\)[ \t][^\n]*\n?")
 _PREAMBLE = re.compile(r"(?m)^[ \t]{0,8}Recalled by memory-os; quoted records of earlier conversations[^\n]*\n?")
+_LEGEND = re.compile(r"(?m)^[ \t]{0,8}Labels: \[facts\] with their trust, \[fabric\][^\n]*\n?")
 _LABEL = re.compile(r"(?m)^[ \t]{0,8}\[(?:facts|fabric|sessions|qdrant|workspace|pending)\][ \t]*\n?")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
@@ -24,7 +25,7 @@ def strip_fence(text: str) -> str:
         text = _without_blocks(text)
     if not (_LINE.search(text) or _PREAMBLE.search(text)):
         return text if "memory-context" not in lowered else _tidied(text)
-    return _tidied(_LABEL.sub("", _PREAMBLE.sub("", _LINE.sub("", text))))
+    return _tidied(_LABEL.sub("", _PREAMBLE.sub("", _LEGEND.sub("", _LINE.sub("", text)))))
 
 
 def _without_blocks(text: str) -> str:
