@@ -45,6 +45,7 @@ COMMANDS = {
     "fabric": "memory_os_workers.cli.fabric:fabric",
     "config": "memory_os_workers.cli.config:config",
     "bench": "memory_os_workers.cli.bench:bench",
+    "eval": "memory_os_workers.cli.eval:evaluate",
 }
 
 
