@@ -139,8 +139,8 @@ class Service:
             "last_error_at": self.last_error_at or None,
         }
 
-    async def shut_down(self) -> bool:
-        """End the loops and threads, close the engine. Returns whether every thread ended in time."""
+    async def end_children(self) -> None:
+        """No new background work; long work ends at its next step; the worker and the queue's server end."""
         if self.background is not None:
             self.background.stopping = True
         if self._engine is not None:
@@ -149,6 +149,9 @@ class Service:
             self.reconciliation.stop()
         if self.pipeline is not None:
             await self.pipeline.stop()
+
+    async def shut_down(self) -> bool:
+        """End the loops and threads, close the engine. Returns whether every thread ended in time."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -291,7 +294,8 @@ async def _run(settings: Settings, listener: socket.socket, bound: tuple[int, in
     finally:
         _log.info("stopping")
         run_files.remove_socket(settings, bound)
-        await runner.cleanup()
+        # Together: a worker's request in flight ends with the worker.
+        await asyncio.gather(runner.cleanup(), service.end_children())
         clean = await service.shut_down()
     if service.failure is not None:
         raise service.failure

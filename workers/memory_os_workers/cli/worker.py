@@ -22,7 +22,7 @@ def worker(invocation: Invocation, burst: bool, concurrency: int | None, service
     Any number of workers may work on one queue. SIGTERM lets the jobs in hand finish first.
     """
     from memory_os_workers.jobs.connection import WorkClient, service_token
-    from memory_os_workers.jobs.worker import Process, run
+    from memory_os_workers.jobs.worker import Process, leave, run
     from memory_os_workers.logs import configure_logs, log_to_stderr
 
     settings = invocation.settings
@@ -35,3 +35,4 @@ def worker(invocation: Invocation, burst: bool, concurrency: int | None, service
     done = run(lambda: Process(settings, client, concurrency=wanted, burst=burst, until_eof=until_eof))
     if not until_eof:
         invocation.show(done, lambda out: out.print(f"{done['complete']} jobs done, {done['retried']} put back"))
+    leave()

@@ -58,6 +58,8 @@ class Pipeline:
         self.look_at_documents: Callable[[], None] = lambda: None
         self._started_at = time.time()
         self._tasks: list[asyncio.Task[None]] = []
+        self._life = asyncio.Lock()
+        self._stopped = False
         self._loop = asyncio.get_running_loop()
         # Up to this pk passages are a backlog that workers embed; what is newer was just said.
         self._backlog = 0
@@ -73,6 +75,11 @@ class Pipeline:
 
     async def start(self) -> None:
         """Start the children and the look at the queue. Raises ConfigError for an address that is none."""
+        async with self._life:
+            if not self._stopped:
+                await self._start()
+
+    async def _start(self) -> None:
         values = self.settings.values
         if not values.servers.redis_url:
             if not values.workers.embedded:
@@ -91,6 +98,12 @@ class Pipeline:
         self._tasks.append(asyncio.create_task(self._watch()))
 
     async def stop(self) -> None:
+        """For good. One that is being started is first started."""
+        async with self._life:
+            self._stopped = True
+            await self._stop()
+
+    async def _stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

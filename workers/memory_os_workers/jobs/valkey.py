@@ -65,18 +65,27 @@ def unavailable(settings: Settings) -> QueueAway | None:
 async def start(settings: Settings) -> asyncio.subprocess.Process:
     """End what an earlier service left, start a server, and wait until it answers. Raises QueueError, ServiceError."""
     await end_leftover(settings)
-    path = _write_configuration(settings)
-    process = await _spawn(path)
-    if not await _answers(settings, process):
+    process = await _started(settings)
+    if process is None:
         # Its own file may be what stops it; all of it can be derived again.
         _log.error("the bundled Valkey does not start; its stored queue is put away")
-        await _kill(process)
         shutil.rmtree(_data(settings), ignore_errors=True)
-        process = await _spawn(_write_configuration(settings))
-        if not await _answers(settings, process):
-            await _kill(process)
-            raise QueueAway("The bundled Valkey does not start.", cure=f"See {_logfile(settings)}.")
+        process = await _started(settings)
+    if process is None:
+        raise QueueAway("The bundled Valkey does not start.", cure=f"See {_logfile(settings)}.")
     return process
+
+
+async def _started(settings: Settings) -> asyncio.subprocess.Process | None:
+    process = await _spawn(_write_configuration(settings))
+    try:
+        if await _answers(settings, process):
+            return process
+    except BaseException:
+        await _kill(process)
+        raise
+    await _kill(process)
+    return None
 
 
 async def stop(settings: Settings, process: asyncio.subprocess.Process) -> None:

@@ -1,0 +1,102 @@
+"""The bundled Valkey and the embedded worker: they come after `ready`, survive each other's death, and end with the service."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+from support.service import alive
+
+from workers.running import Home, ended, wait_until
+
+
+def pipeline(home: Home) -> dict[str, Any]:
+    return dict(home.client.get("/v1/status").get("pipeline") or {})
+
+
+def works(home: Home) -> bool:
+    return pipeline(home).get("worked_by") == "workers"
+
+
+def pids(home: Home) -> dict[str, int]:
+    return {name: child["pid"] for name, child in pipeline(home)["children"].items()}
+
+
+def started(home: Home) -> dict[str, int]:
+    """The service, ready, its children at work."""
+    home.serve(ready=True)
+    wait_until(lambda: works(home))
+    return pids(home)
+
+
+def gone(pid: int) -> bool:
+    return not alive(pid)
+
+
+def test_whoever_is_killed_comes_back_and_is_counted(home: Home) -> None:
+    first = started(home)
+    for name in ("worker", "valkey"):
+        os.kill(first[name], signal.SIGKILL)
+        wait_until(lambda name=name: works(home) and pids(home)[name] not in (None, first[name]))
+    counters = home.client.get("/v1/status")["counters"]
+    assert counters["worker_restarted"]["value"] == counters["valkey_restarted"]["value"] == 1
+    assert str(first["worker"]) in counters["worker_restarted"]["last_reason"]
+    assert pipeline(home)["findings"] == []
+    last = pids(home)
+    home.processes[0].send_signal(signal.SIGTERM)
+    assert ended(home.processes[0])[0] == 0
+    assert gone(last["worker"]) and gone(last["valkey"])
+
+
+def test_what_a_killed_service_leaves_ends_by_itself(home: Home) -> None:
+    children = started(home)
+    home.processes[0].kill()
+    wait_until(lambda: gone(children["worker"]) and gone(children["valkey"]))
+
+
+def test_a_queue_server_that_outlived_service_and_worker_is_ended_by_the_next_start(home: Home) -> None:
+    children = started(home)
+    os.kill(children["worker"], signal.SIGSTOP)  # it can't take the server with it
+    home.processes[0].kill()
+    home.processes[0].wait()
+    os.kill(children["worker"], signal.SIGKILL)
+    assert alive(children["valkey"])
+    fresh = started(home)
+    assert gone(children["valkey"])
+    assert fresh["valkey"] != children["valkey"]
+
+
+def test_nothing_of_the_queue_is_for_others_to_read(home: Home) -> None:
+    children = started(home)
+    run = home.settings.run_dir
+    for name in ("queue.password", "queue.conf", "queue.sock", "queue"):
+        assert stat.S_IMODE((run / name).stat().st_mode) & 0o077 == 0, name
+    password = (run / "queue.password").read_text("ascii").strip()
+    for pid in children.values():
+        assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert password.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
+    worker = Path(f"/proc/{children['worker']}/stat").read_text("ascii").rpartition(")")[2].split()
+    assert worker[16] == "19"  # its niceness
+
+
+def test_without_a_worker_of_its_own_there_is_no_queue_and_everything_works(home: Home) -> None:
+    home.configure("workers: {embedded: false}\n")
+    home.serve(ready=True)
+    wait_until(lambda: pipeline(home) != {})
+    told = pipeline(home)
+    assert (told["mode"], told["worked_by"], told["children"], told["findings"]) == ("off", "service", {}, [])
+    assert "Queue: none" in home.command("status").stdout
+
+
+def test_a_socket_path_that_is_too_long_is_said_and_the_service_works_alone(home: Home) -> None:
+    folder = home.hermes_home.parent
+    short = folder / ("s" * (100 - len(str(folder)) - 6) + ".sock")
+    home.configure(f"service: {{socket: '{short}'}}\n")
+    home.serve(ready=True)
+    wait_until(lambda: pipeline(home) != {})
+    (finding,) = pipeline(home)["findings"]
+    assert "longer than the system allows" in finding and "service.socket" in finding
+    assert home.client.get("/v1/status")["counters"]["queue_unavailable"]["value"] == 1
