@@ -161,6 +161,8 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     out.print()
     recalls = " · ".join(f"{key} {value}" for key, value in (found.get("recalls") or {}).items())
     out.print(f"Recalls of seven days: {recalls or 'none'}")
+    if found.get("ground_truth"):
+        out.print(_memory_use(found["ground_truth"]))
     rejected = (found.get("spool") or {}).get("rejected", 0)
     aside = f", {rejected} rejected (spool/rejected)" if rejected else ""
     out.print(f"Captured records waiting on disk: {background.get('spool_depth', 0)}{aside}")
@@ -203,6 +205,16 @@ def _maintenance(kept: dict[str, Any]) -> str:
     ]
     reviews = f", {kept['reviews']} pairs of facts to review" if kept.get("reviews") else ""
     return " · ".join(told) + reviews
+
+
+def _memory_use(found: dict[str, Any]) -> str:
+    """What became of injected lines in seven days; `memory-os report` has the whole."""
+    total = found["total"]
+    text = (
+        f"Memory of seven days: {total['used']} lines used, {total['ignored']} ignored, {total['contradicted']} contradicted;"
+        f" {total['rediscoveries_per_100']:.1f} rediscoveries per 100 turns, {total['misses']} misses (mode {found['mode']})"
+    )
+    return f"{text}\nProposal: {found['proposal']}" if found.get("proposal") else text
 
 
 def _headline(service: dict[str, Any]) -> str:
