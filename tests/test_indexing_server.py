@@ -129,6 +129,19 @@ def test_while_the_server_fails_words_find_it_and_nothing_is_lost(
     assert library.ask(QUESTION).outcome == "injected"
 
 
+def test_what_words_found_is_judged_by_meaning_while_the_server_is_away(library: Library, server: QdrantServer) -> None:
+    """The question is encoded here and memory.db has the vectors: one common word of another language is enough."""
+    library.remember(PORT)
+    for number in range(70):
+        library.remember(f"Invoice {number} was paid in May.")
+    library.embed()
+    server.stop()
+    recalled = library.ask("Qual porta usa o gateway?")
+    assert recalled.outcome == "degraded"
+    assert "8443" in recalled.context
+    server.start()
+
+
 def test_a_collection_that_vanished_is_derived_again_without_encoding(
     library: Library, encoder: Counting, server: QdrantServer
 ) -> None:

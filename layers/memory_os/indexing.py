@@ -34,7 +34,7 @@ _PAGE = 32
 # files of its log may fill up to 32 MB: with this much free, nothing the engine does until the next look runs out.
 FREE_MIN_BYTES = 64 * 1024 * 1024
 # A collection on a server can be taken away or made anew by others: between writes it is looked at this often.
-_VERIFY_EVERY_S = 30.0
+_VERIFY_EVERY_S = 10.0
 # What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
 _PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
 # Faults that may pass by themselves: the server is started, its key mended, its collection derived again.

@@ -47,8 +47,9 @@ class Limit:
     heeds_pause: bool = True
 
 
-# A recall has 220 ms for both arms: what takes longer has come too late, and must not keep a thread.
-RECALL = Limit(connect=0.2, read=0.2)
+# A recall has 220 ms for encoding and both arms. What is given up a little before that leaves time to judge by meaning
+# what words found; what came later would be too late, and keep a thread.
+RECALL = Limit(connect=0.15, read=0.15)
 # Somebody asked and waits: a tool call, `status`.
 SEARCH = Limit(connect=1.0, read=2.0)
 LOOK = Limit(connect=1.0, read=1.0, heeds_pause=False)
