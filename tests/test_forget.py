@@ -23,6 +23,7 @@ from memory_os.facts import Facts, Statement
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.forget import Forget
 from memory_os.ground_truth.schema import ground_truth as ground_truth_migrations
+from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Scope, State
 from memory_os.tooling import Arguments, Caller
 from sessions.conftest import LOCAL, NOW, Memory, open_memory, turn
@@ -33,7 +34,9 @@ OTHER = Scope(user="telegram:2")
 
 class Home:
     def __init__(self, memory: Memory) -> None:
-        memory.store.migrate(facts_migrations, fabric_migrations, documents_migrations, ground_truth_migrations)
+        memory.store.migrate(
+            facts_migrations, fabric_migrations, documents_migrations, ground_truth_migrations, maintenance_migrations
+        )
         parts = (memory.store, memory.index, memory.settings)
         self.memory, self.store, self.index = memory, memory.store, memory.index
         self.facts, self.fabric, self.documents = Facts(*parts), Fabric(*parts), Documents(*parts)
