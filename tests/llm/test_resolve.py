@@ -34,7 +34,8 @@ def test_the_hosts_model_is_the_default_and_is_named_as_leaving(tmp_path: Path) 
     settings = _settings(tmp_path)
     assert allows(settings, "curation")
     (line,) = models_egress(settings)
-    assert "https://openrouter.ai (a/b; Hermes's own model" in line
+    assert "turns to https://openrouter.ai (Hermes's own model a/b, for extraction, curation" in line
+    assert models_egress(_settings(tmp_path, jobs=["curation"]))[0].startswith("text of raw files and wiki pages to")
     assert models_egress(_settings(tmp_path, jobs=[])) == []
     assert models_egress(_settings(tmp_path, provider="none")) == []
     named = resolve(_settings(tmp_path, model="c/d"), {}).main

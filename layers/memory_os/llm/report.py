@@ -16,6 +16,8 @@ from memory_os.store import Store
 
 # Latencies of more calls than these say nothing of how it is now.
 _LATENCIES = 200
+# What the prompts of a job hold.
+_SENT = {"extraction": "turns", "dialectic": "turns", "reflection": "memories", "curation": "raw files and wiki pages"}
 # A breaker is open after 5 failures in a row; what came long before the last calls has no part in that.
 _REPLAYED = 50
 
@@ -41,12 +43,14 @@ def models_status(settings: Settings, store: Store, now: float) -> dict[str, Any
 
 def models_egress(settings: Settings) -> list[str]:
     """What goes to models beyond this machine."""
-    resolved, models = resolve(settings), settings.values.models
-    whose = "Hermes's own model" if models.provider == "hermes" else models.provider
+    models = settings.values.models
+    texts = sorted({_SENT[job] for job in models.jobs})
+    if not texts:
+        return []
     return [
-        f"text of turns, memories and raw files to {one.public} ({one.model}; {whose}; for {', '.join(models.jobs)})"
-        for one in resolved.endpoints
-        if not one.local and models.jobs
+        f"text of {', '.join(texts)} to {one.public} ({_whose(one)} {one.model}, for {', '.join(models.jobs)})"
+        for one in resolve(settings).endpoints
+        if not one.local
     ]
 
 
@@ -59,6 +63,10 @@ def models_line(found: dict[str, Any]) -> str:
     state = (found.get("breakers") or {}).get(main["endpoint"], {}).get("state", "closed")
     trouble = "" if state == "closed" else f", breaker {state}"
     return f"{main['model']} at {main['endpoint']}, {units}, {_calls(found)}{trouble}"
+
+
+def _whose(one: Endpoint) -> str:
+    return "Hermes's own model" if one.provider == "hermes" else "the model"
 
 
 def _calls(found: dict[str, Any]) -> str:
