@@ -167,7 +167,8 @@ class Engine:
 
     def maintain(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """What `memory-os maintain` and `memory-os backup` ask. Raises BadRequest, BackupError, StoreError."""
-        return maintenance_answer(self.maintenance, payload, time.time())
+        scope = scope_of(payload, self.settings.values.scopes.aliases)
+        return maintenance_answer(self.maintenance, payload, scope, time.time())
 
     def observe(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """An event that needs no answer: a finished tool call, a session's start or end."""

@@ -51,6 +51,11 @@ class Facts(FactWriter):
             log_change(db, Change("add", fact.id, turn=clean.evidence), now)
             return Remembered(fact, redacted=redacted, conflicts=self._compared(db, fact, now))
 
+    def find_same(self, db: sqlite3.Connection, statement: Statement, now: float) -> Fact | None:
+        """The live fact that this statement would only say again. Raises BadRequest for bad text or category."""
+        clean, _ = self._prepared(statement)
+        return self._restated(db, clean, now)
+
     def correct(self, fact: Fact, statement: Statement, now: float) -> Remembered:
         """Let a new statement take the place of a live fact, which is kept as history.
 

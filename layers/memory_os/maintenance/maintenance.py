@@ -37,6 +37,7 @@ class Maintenance:
         self.halted = threading.Event()
         self.alerts = Alerts(values.alerts)
         self.canary = Canary(engine)
+        self.facts = engine.facts
         self.duplicates = Duplicates(engine.facts)
         self.full = FullBackup(engine, type(engine).open)
         self.states = DutyStates(engine.store)

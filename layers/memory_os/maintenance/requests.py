@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_os.errors import BadRequest
+from memory_os.maintenance.portable import exported, imported
+from memory_os.memory import Scope
 
 if TYPE_CHECKING:
     from memory_os.maintenance.maintenance import Maintenance
 
-_ACTIONS = ("list", "run", "undo", "reviews", "decide", "backup")
+_ACTIONS = ("list", "run", "undo", "reviews", "decide", "backup", "export", "import")
 
 
-def answer(maintenance: Maintenance, payload: Mapping[str, Any], now: float) -> dict[str, Any]:
-    """`action`: list · run (duty, dry_run) · undo (run) · reviews · decide (pair, merge) · backup (to).
+def answer(maintenance: Maintenance, payload: Mapping[str, Any], scope: Scope, now: float) -> dict[str, Any]:
+    """`action`: list · run (duty, dry_run) · undo (run) · reviews · decide (pair, merge) · backup (to) · export · import
+    (records); the last two for the person the request names.
 
     Raises BadRequest, and for a backup BackupError, StoreError or OSError.
     """
@@ -32,6 +35,10 @@ def answer(maintenance: Maintenance, payload: Mapping[str, Any], now: float) -> 
         return {"said": maintenance.duplicates.decide(_number(payload, "pair"), merge=bool(payload.get("merge")), now=now)}
     if action == "backup":
         return _backup(maintenance, _text(payload, "to"), now)
+    if action == "export":
+        return {"records": exported(maintenance.facts, scope, now)}
+    if action == "import":
+        return imported(maintenance.facts, scope, _list(payload, "records"), now)
     raise BadRequest(f"`action` is {action!r}.", cure=f"Use one of {', '.join(_ACTIONS)}.")
 
 
@@ -52,6 +59,13 @@ def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name, "")
     if not isinstance(value, str):
         raise BadRequest(f"`{name}` must be a string, not {type(value).__name__}.")
+    return value
+
+
+def _list(payload: Mapping[str, Any], name: str) -> list[Any]:
+    value = payload.get(name)
+    if not isinstance(value, list):
+        raise BadRequest(f"`{name}` must be a list.")
     return value
 
 

@@ -41,6 +41,8 @@ COMMANDS = {
     "maintain": "memory_os_workers.cli.maintain:maintain",
     "backup": "memory_os_workers.cli.backup:backup",
     "restore": "memory_os_workers.cli.backup:restore",
+    "export": "memory_os_workers.cli.backup:export_facts",
+    "import": "memory_os_workers.cli.backup:import_facts",
     "wiki": "memory_os_workers.cli.wiki:wiki",
     "fabric": "memory_os_workers.cli.fabric:fabric",
     "config": "memory_os_workers.cli.config:config",
