@@ -35,7 +35,7 @@ async def _curate(engine: Engine, names: list[str], again: bool, progress: Progr
 
     model = ModelClient.open(engine.settings, StoreUsage(engine.store))
     wanted = names or [one.name for one in engine.wiki.waiting()]
-    result: dict[str, Any] = {"files": [], "units": 0.0, "stopped": None}
+    result: dict[str, Any] = {"files": [], "queued": [], "units": 0.0, "stopped": None}
     try:
         for done, name in enumerate(wanted):
             progress(done, len(wanted), name)

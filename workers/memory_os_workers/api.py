@@ -32,6 +32,7 @@ from memory_os import __version__
 from memory_os.errors import BadRequest, MemoryOSError
 
 from memory_os_workers.answers import body, failure
+from memory_os_workers.curating import curation
 from memory_os_workers.jobs.routes import WorkRoutes
 from memory_os_workers.requests import BODY_MAX_BYTES, RECALL_FIELDS, checked, parse_object
 from memory_os_workers.run_files import service_token
@@ -300,13 +301,11 @@ async def _maintain(request: web.Request) -> web.Response:
 
 
 async def _wiki_curate(request: web.Request) -> web.StreamResponse:
-    from memory_os.wiki_runs import curate
-
     service = request.app[_SERVICE]
     payload = checked(await _body(request), {"names": list, "again": bool})
     names = [one for one in payload.get("names") or [] if isinstance(one, str)]
     engine = await service.engine()
-    return await stream_work(request, service, partial(curate, engine, names, payload.get("again") is True))
+    return await stream_work(request, service, await curation(service, engine, names, payload.get("again") is True))
 
 
 async def _import_holographic(request: web.Request) -> web.Response:

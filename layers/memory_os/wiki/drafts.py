@@ -19,6 +19,8 @@ __all__ = ["Addition", "Drafts", "Verdict", "admitted", "drafts_schema", "gather
 
 TITLE_MAX, SUMMARY_MAX, STATEMENT_MAX, NAME_MAX = 120, 200, 600, 80
 PAGES_MAX, STATEMENTS_MAX, TAGS_MAX, NAMES_MAX, LINKS_MAX = 12, 40, 6, 10, 12
+# What models put where they have nothing to say: words of programs, not of a language.
+_NOTHING = frozenset({"", "none", "null", "nil", "nan", "n a", "undefined", "string", "text", "true", "false", "tbd"})
 # Names under which a model might send a place of its own for the page; files are named by us.
 _PLACES = ("path", "file", "filename", "file_name", "folder", "location")
 
@@ -86,7 +88,7 @@ def drafts_schema(schema: Schema) -> type[Drafts]:
         "Page", __base__=PageDraft, tags=(list[str], Field(default_factory=list, json_schema_extra=items))
     )
     pages: Any = (list[page], Field(default_factory=list, json_schema_extra={"maxItems": PAGES_MAX}))
-    return create_model("Drafts", __base__=Drafts, pages=pages)
+    return create_model("Wiki", __base__=Drafts, pages=pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def admitted(drafts: Drafts, schema: Schema, notes: Notes) -> list[Addition]:
 
 def _addition(draft: PageDraft, schema: Schema, notes: Notes) -> Addition | None:
     title = one_line(_plain(draft.title), TITLE_MAX).lstrip("#*_` ").rstrip("*_` ")
-    if not subject_key(title):
+    if _says_nothing(title):
         notes.add("a page without a title was left out")
         return None
     place = next((str(value) for key, value in (draft.model_extra or {}).items() if key in _PLACES and value), "")
@@ -137,9 +139,9 @@ def _addition(draft: PageDraft, schema: Schema, notes: Notes) -> Addition | None
         notes.add(f"{title}: refused, it was to be written to {one_line(place, 100)!r}")
         return None
     statements = _statements(draft, schema, title, notes)
-    summary = one_line(_plain(draft.summary), SUMMARY_MAX) or (
-        one_line(statements[0][1], SUMMARY_MAX) if statements else ""
-    )
+    summary = one_line(_plain(draft.summary), SUMMARY_MAX)
+    if _says_nothing(summary):
+        summary = one_line(statements[0][1], SUMMARY_MAX) if statements else ""
     if not summary:
         notes.add(f"{title}: left out, nothing is said about it")
         return None
@@ -163,6 +165,10 @@ def _addition(draft: PageDraft, schema: Schema, notes: Notes) -> Addition | None
     )
 
 
+def _says_nothing(text: str) -> bool:
+    return subject_key(text) in _NOTHING
+
+
 def _leaves(place: str) -> bool:
     """Whether a place the model named lies outside the wiki's page folders: absolute, upward, or elsewhere."""
     parts = place.replace("\\", "/").split("/")
@@ -177,7 +183,7 @@ def _statements(draft: PageDraft, schema: Schema, title: str, notes: Notes) -> l
         if instruction_like(text):
             notes.flagged = True
             notes.add(f"{title}: a statement that reads like orders to a model was left out")
-        elif subject_key(text):
+        elif not _says_nothing(text):
             found.setdefault(subject_key(text), (schema.section(kind, one.section), text))
     if len(found) > STATEMENTS_MAX:
         notes.add(f"{title}: only the first {STATEMENTS_MAX} statements of a part were taken")
@@ -201,7 +207,7 @@ def _names(given: Iterable[str], most: int, known: set[str]) -> tuple[str, ...]:
     for one in given:
         name = one_line(_plain(one), NAME_MAX).lstrip("#*_`[ ").rstrip("*_`] ")
         key = subject_key(name)
-        if key and key not in known and not instruction_like(name):
+        if not _says_nothing(name) and key not in known and not instruction_like(name):
             found.setdefault(key, name)
     return tuple(found.values())[:most]
 

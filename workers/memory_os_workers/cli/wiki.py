@@ -110,7 +110,7 @@ def _render_curated(out: Console, result: dict[str, Any]) -> None:
     rows = [(one["status"], one["raw"], _what_became(one)) for one in result["files"]]
     if rows:
         print_table(out, ("status", "file", "pages"), rows)
-    queued = result.get("queued") or []
+    queued = result["queued"]
     if queued:
         out.print(f"{len(queued)} files are in the queue; `memory-os wiki status` shows when they are done.")
     if not rows and not queued and not result["stopped"]:
