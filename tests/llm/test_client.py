@@ -9,7 +9,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
-from memory_os.config import Settings, Values
+from memory_os.config import ModelSettings, Settings, Values
 from memory_os.errors import (
     BudgetSpent,
     ContextTooLong,
@@ -18,10 +18,13 @@ from memory_os.errors import (
     ModelOff,
     ModelUnavailable,
 )
-from memory_os.llm import MemoryUsage, Message, Request
+from memory_os.llm import MemoryUsage, Message, Request, StoreUsage
 from memory_os.llm.client import ModelClient
+from memory_os.llm.endpoint import Endpoint
+from memory_os.llm.resolve import Resolved
+from memory_os.store import open_store
 from support import scripted_model as model
-from support.fake_clock import until
+from support.fake_clock import FakeClock, until
 from support.scripted_model import ScriptedModel
 
 from llm.staging import KEY, Fact, Facts, Staged
@@ -576,3 +579,34 @@ async def test_a_change_of_the_hosts_model_is_followed(tmp_path: Path) -> None:
             assert (answer.text, answer.model) == ("from the new one", "other")
         finally:
             await client.close()
+
+
+async def test_a_new_client_starts_with_what_earlier_ones_met(tmp_path: Path) -> None:
+    """The service opens a client for each run; a provider that is down is not asked anew by each of them."""
+    store = open_store(tmp_path / "memory.db")
+    clock = FakeClock()
+
+    def opened(server: ScriptedModel) -> ModelClient:
+        resolved = Resolved(Endpoint("openai", "openai", server.base_url, "big"))
+        return ModelClient(
+            ModelSettings(local_patience=1), resolved, StoreUsage(store), clock=clock, jitter=lambda: 0.5
+        )
+
+    try:
+        async with ScriptedModel(*[model.fail(503)] * 5, model.say("back")) as server:
+            request = Request(messages=[Message("user", "?")], job="extraction")
+            first = opened(server)
+            with pytest.raises(ModelUnavailable):
+                await first.ask(request)
+            await first.close()
+            second = opened(server)
+            with pytest.raises(ModelUnavailable, match="left alone"):
+                await second.ask(request)
+            await second.close()
+            assert len(server.seen) == 5
+            await clock.advance(31)
+            third = opened(server)
+            assert (await third.ask(request)).text == "back"
+            await third.close()
+    finally:
+        store.close()

@@ -7,6 +7,7 @@ closed ──5 transient failures in a row──▶ open ──30 s, doubling to
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -66,3 +67,15 @@ class Breaker:
     def abandoned(self) -> None:
         """The probe was cancelled: it found nothing out, and the next asker is the probe."""
         self.probing = False
+
+
+def replayed(calls: Iterable[tuple[float, bool]]) -> Breaker:
+    """The breaker as calls have left it: (when, whether it failed transiently), oldest first."""
+    breaker = Breaker()
+    for at, failed in calls:
+        if failed:
+            breaker.admit(at)
+            breaker.failed(at)
+        else:
+            breaker.succeeded()
+    return breaker

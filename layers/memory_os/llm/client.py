@@ -36,13 +36,15 @@ from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Request, Source
 from memory_os.llm.patience import TimeOuts
 from memory_os.llm.resolve import Following, Resolved
-from memory_os.llm.usage import UsageLog
+from memory_os.llm.usage import Remembers, UsageLog
 from memory_os.llm.watch import Watch
 from memory_os.llm.wire import open_session, reachable
 
 # What nobody can mend by asking again soon: a wrong address, a model that is not there.
 _CONFIGURATION_RETRY_S = 600.0
 _TRANSIENT_RETRY_S = 60.0
+# Enough for a breaker and for a percentile.
+_REMEMBERED = 200
 _MISCONFIGURED = frozenset(["not_found", "moved", "certificate", "address", "request"])
 
 
@@ -61,6 +63,7 @@ class ModelClient:
     ) -> None:
         """`changed` gives other endpoints once they have changed, else None; `jitter` random numbers in [0, 1)."""
         self._models = models
+        self._usage = usage
         self._resolved = resolved
         self._changed = changed
         self._clock = clock or SystemClock()
@@ -229,7 +232,10 @@ class ModelClient:
     def _lane(self, endpoint: Endpoint | Unresolved | None) -> Lane | None:
         if not isinstance(endpoint, Endpoint):
             return None
-        return Lane(endpoint, self._models.patience, self._models.local_patience, self._clock, self._places)
+        lane = Lane(endpoint, self._models.patience, self._models.local_patience, self._clock, self._places)
+        if isinstance(self._usage, Remembers):
+            lane.remember(self._usage.recent(endpoint.public, _REMEMBERED))
+        return lane
 
     def _look_again(self) -> None:
         """Follow a model, an address or a key that Hermes was given since; what did not change keeps its breaker."""

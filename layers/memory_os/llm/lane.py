@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,13 +12,13 @@ import aiohttp
 
 from memory_os.config import PatienceSettings
 from memory_os.errors import ModelAuth, ModelUnavailable
-from memory_os.llm.breaker import Breaker, BreakerState
+from memory_os.llm.breaker import Breaker, BreakerState, replayed
 from memory_os.llm.chat_completions import ChatCompletions
 from memory_os.llm.clock import Clock
 from memory_os.llm.dialect import Prompt, Reply, Wire
 from memory_os.llm.endpoint import Endpoint
 from memory_os.llm.faults import Fault, FaultClass
-from memory_os.llm.messages import JobClass
+from memory_os.llm.messages import Call, JobClass
 from memory_os.llm.messages_api import MessagesApi
 from memory_os.llm.patience import Observations, TimeOuts, percentile, stretched
 from memory_os.llm.watch import Watch
@@ -89,6 +89,14 @@ class Lane:
     ) -> Reply:
         sent()
         return await exchange(session, self.wire, self.endpoint, prompt, self.refused, watch.heard, self.clock.now)
+
+    def remember(self, calls: Sequence[Call]) -> None:
+        """Start as earlier calls to this endpoint have left it, whichever client made them."""
+        ended = [one for one in calls if one.outcome != "cancelled"]
+        self.breaker = replayed((one.at, one.fault == FaultClass.TRANSIENT.value) for one in ended)
+        for one in ended:
+            if one.outcome in ("ok", "timeout_whole"):
+                self.observed.setdefault(one.job, Observations()).whole.append(one.seconds)
 
     def is_open(self) -> bool:
         """Whether the breaker lets nobody through now."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from memory_os.config import Settings
-from memory_os.llm.breaker import Breaker
+from memory_os.llm.breaker import replayed
 from memory_os.llm.budget import DAY_S, day_start
 from memory_os.llm.endpoint import Endpoint, Unresolved
 from memory_os.llm.faults import FaultClass
@@ -128,15 +128,14 @@ def _latencies(store: Store) -> dict[str, dict[str, float]]:
 
 def _breakers(store: Store, now: float) -> dict[str, dict[str, Any]]:
     """Each endpoint's breaker as its latest calls must have left it, in whichever process they were made."""
-    breakers: dict[str, Breaker] = defaultdict(Breaker)
-    rows = store.rows("SELECT at, endpoint, outcome, fault FROM model_calls ORDER BY id DESC LIMIT ?", (_REPLAYED,))
+    calls: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    rows = store.rows(
+        "SELECT at, endpoint, fault FROM model_calls WHERE outcome <> 'cancelled' ORDER BY id DESC LIMIT ?",
+        (_REPLAYED,),
+    )
     for row in reversed(rows):
-        breaker = breakers[row["endpoint"]]
-        if row["fault"] == FaultClass.TRANSIENT.value:
-            breaker.admit(row["at"])
-            breaker.failed(row["at"])
-        elif row["outcome"] != "cancelled":
-            breaker.succeeded()
+        calls[row["endpoint"]].append((row["at"], row["fault"] == FaultClass.TRANSIENT.value))
+    breakers = {endpoint: replayed(one) for endpoint, one in calls.items()}
     return {
         endpoint: {"state": one.state(now).value, "retry_at": one.open_until if one.openings else None}
         for endpoint, one in breakers.items()

@@ -6,8 +6,8 @@ The service keeps it in memory.db (`StoreUsage`); a worker elsewhere reports to 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
-from typing import Protocol
+from dataclasses import asdict, fields
+from typing import Protocol, runtime_checkable
 
 from sqlite_utils import Database, Migrations
 
@@ -38,6 +38,13 @@ class UsageLog(Protocol):
     async def record(self, call: Call) -> None: ...
 
 
+@runtime_checkable
+class Remembers(Protocol):
+    """A log that can also be read: a new client then starts with what earlier ones met."""
+
+    def recent(self, endpoint: str, limit: int) -> list[Call]: ...
+
+
 class MemoryUsage:
     """The log of one process, for tools that have no service."""
 
@@ -64,6 +71,15 @@ class StoreUsage:
 
     async def record(self, call: Call) -> None:
         await asyncio.to_thread(self.record_now, call)
+
+    def recent(self, endpoint: str, limit: int) -> list[Call]:
+        """The latest calls to an endpoint, oldest first. One short query."""
+        columns = [one.name for one in fields(Call)]
+        rows = self._store.rows(
+            f"SELECT {', '.join(columns)} FROM model_calls WHERE endpoint = ? ORDER BY id DESC LIMIT ?",
+            (endpoint, limit),
+        )
+        return [Call(**dict(row)) for row in reversed(rows)]
 
     def spent_now(self, job: str, since: float) -> float:
         where = "at >= ?" if job == "" else "at >= ? AND job = ?"
