@@ -47,6 +47,7 @@ COMMANDS = {
     "fabric": "memory_os_workers.cli.fabric:fabric",
     "config": "memory_os_workers.cli.config:config",
     "bench": "memory_os_workers.cli.bench:bench",
+    "ab": "memory_os_workers.cli.ab:ab",
     "eval": "memory_os_workers.cli.eval:evaluate",
 }
 
