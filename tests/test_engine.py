@@ -273,7 +273,7 @@ def test_status_names_every_layer_and_can_be_sent(words: Service) -> None:
     words.recall("What is the vault code?")
     words.engine.recaller.ledger.settle()
     status = json.loads(json.dumps(words.engine.status()))
-    assert [name[0] for name in status["layers"]] == ["1", "2", "3", "4", "5", "5", "7"]
+    assert [name[0] for name in status["layers"]] == ["1", "2", "3", "4", "5", "5", "6", "7"]
     assert all(layer["state"] in ("ok", "empty", "off", "degraded") for layer in status["layers"].values())
     assert status["spool"] == {"waiting": 0, "rejected": 0}
     assert status["recalls"]["degraded"] == 1
