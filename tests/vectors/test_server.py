@@ -15,7 +15,7 @@ from memory_os.memory import State
 from memory_os.recall.flow import _ARMS_DEADLINE_S
 from memory_os.vectors import connection as limits
 from memory_os.vectors.backend import OnServer, backend_of
-from memory_os.vectors.catalog import Catalog
+from memory_os.vectors.catalog import Catalog, Listed
 from memory_os.vectors.connection import ADMIN, Address, Connection, Limit, Pause, is_loopback
 from memory_os.vectors.folder import Stamp
 from memory_os.vectors.server import BATCH, BATCH_BYTES, ServerCollection
@@ -197,6 +197,22 @@ def test_homes_that_start_at_once_end_in_one_collection(server: QdrantServer) ->
     assert len({one.place for one in made}) == 1
     for one in made:
         one.close()
+
+
+def test_one_made_between_looking_and_making_is_shared(server: QdrantServer) -> None:
+    make = Catalog._create
+    with pytest.MonkeyPatch.context() as patch:
+
+        def late(catalog: Catalog, stamp: Stamp, rebuilding: str, names: list[str]) -> Listed | None:
+            patch.undo()
+            opened(server, NEIGHBOUR).close()
+            return make(catalog, stamp, rebuilding, names)
+
+        patch.setattr(Catalog, "_create", late)
+        mine = opened(server)
+    assert not mine.created
+    assert list(server.collections) == ["knowledge_base-1"]
+    mine.close()
 
 
 def test_one_that_ended_before_it_had_the_alias_is_taken_over(

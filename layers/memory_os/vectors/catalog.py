@@ -62,12 +62,14 @@ class Catalog:
                 return self._fitting(named, wanted), False
             if constants.COLLECTION in self._names(re.compile(re.escape(constants.COLLECTION))):
                 raise self._not_ours(constants.COLLECTION)
-            for listed in self.all():
+            # Listed once: a collection that another home makes from here on takes the number we would.
+            names = self._names()
+            for listed in self._looked_at(names):
                 if listed.stamp == wanted and not listed.rebuilding:  # made by one that has not got to the alias yet
                     self._index(listed.name)
                     self._point_alias(listed.name)
                     return listed, False
-            made = self._create(wanted, "")
+            made = self._create(wanted, "", names)
             if made is not None:
                 self._point_alias(made.name)
                 return made, True
@@ -89,7 +91,9 @@ class Catalog:
 
     def all(self) -> list[Listed]:
         """Our collections in the order they were made; what only looks like one is left out."""
-        names = self._names()
+        return self._looked_at(self._names())
+
+    def _looked_at(self, names: list[str]) -> list[Listed]:
         found = []
         for name in sorted(names, key=lambda one: int(one.rpartition("-")[2])):
             try:
@@ -117,7 +121,7 @@ class Catalog:
     def begin(self, stamp: Stamp) -> Listed:
         """A new, empty collection for a rebuild of this home, under the next number that is free."""
         for _ in range(_CREATE_TRIES):
-            made = self._create(stamp, self._home)
+            made = self._create(stamp, self._home, self._names())
             if made is not None:
                 return made
         raise self._no_name()
@@ -163,12 +167,12 @@ class Catalog:
     def drop(self, name: str) -> None:
         self._connection.call(f"deleting {name}", ADMIN, lambda client: client.delete_collection(name))
 
-    def _create(self, stamp: Stamp, rebuilding: str) -> Listed | None:
+    def _create(self, stamp: Stamp, rebuilding: str, names: list[str]) -> Listed | None:
         """The collection with its payload indexes; None when another home took the name first."""
         from qdrant_client import models
         from qdrant_client.http.exceptions import UnexpectedResponse
 
-        numbers = [int(name.rpartition("-")[2]) for name in self._names()]
+        numbers = [int(name.rpartition("-")[2]) for name in names]
         name = f"{constants.COLLECTION}-{max(numbers, default=0) + 1}"
         listed = Listed(name, stamp, str(uuid.uuid4()), rebuilding)
         try:
