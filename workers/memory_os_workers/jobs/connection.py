@@ -57,9 +57,13 @@ class WorkClient:
 
     def post(self, route: str, body: dict[str, Any], timeout: float = TIMEOUT_S) -> dict[str, Any]:
         """POST to /v1/work/<route>."""
+        return self.request(f"/v1/work/{route}", body, timeout)
+
+    def request(self, path: str, body: dict[str, Any], timeout: float = TIMEOUT_S) -> dict[str, Any]:
+        """POST to any route of the service."""
         if not self._url:
-            return ServiceClient(self._settings).post(f"/v1/work/{route}", body, timeout=timeout)
-        return self._post_over_tcp(f"/v1/work/{route}", body, timeout)
+            return ServiceClient(self._settings).post(path, body, timeout=timeout)
+        return self._post_over_tcp(path, body, timeout)
 
     def _post_over_tcp(self, path: str, body: dict[str, Any], timeout: float) -> dict[str, Any]:
         parts = urlsplit(self._url)

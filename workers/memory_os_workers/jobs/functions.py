@@ -1,4 +1,4 @@
-"""What a worker can do, as ARQ functions: `embed`, `ingest`, `maintain`, and two for the benchmark.
+"""What a worker can do, as ARQ functions: `embed`, `ingest`, `curate`, `index_fabric`, `maintain`, two for the benchmark.
 
 Each is idempotent: it asks the service what is still to be done, does it, and delivers. A transient fault is tried again
 with back-off; a permanent one, or the last attempt, becomes a dead letter.
@@ -12,7 +12,13 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from memory_os.errors import DocumentUnreadable, MemoryOSError
+from memory_os.errors import (
+    ContextTooLong,
+    DocumentUnreadable,
+    MemoryOSError,
+    ModelContent,
+    ModelOff,
+)
 
 from memory_os_workers.jobs import names, retries
 from memory_os_workers.jobs.address import is_queue_fault
@@ -76,6 +82,26 @@ async def ingest(tools: Tools, name: str, stamp: str) -> int:
     return len(prepared.pieces)
 
 
+async def curate(tools: Tools, name: str, stamp: str) -> str:
+    """Turn one raw file of the wiki into pages. `name`: below raw/; `stamp`: the state that was seen. Returns how it went.
+
+    The wiki's own ledger knows what is done, and goes on where an earlier attempt was cut off.
+    """
+    try:
+        told = (await tools.curate(name)).as_dict()
+    except ModelOff:
+        return "off"  # it waits; a model that is configured later finds it waiting
+    except (ModelContent, ContextTooLong) as error:  # noted in the ledger: not tried again until the file changes
+        told = {"raw": name, "status": "failed", "reason": str(error)}
+    await tools.ask(tools.service.post, "curated", told)
+    return str(told["status"])
+
+
+async def index_fabric(tools: Tools, slot: str) -> str:
+    """Have the service take in what changed in the fabric folder."""
+    return str((await tools.ask(tools.service.post, "fabric", {"slot": slot}))["result"])
+
+
 async def maintain(tools: Tools, duty: str, slot: str) -> str:
     """Have the service run a maintenance duty that was due in this slot of time. Returns how it went."""
     body = {"name": duty, "slot": slot}
@@ -92,7 +118,9 @@ async def wait(tools: Tools, number: int = 0, seconds: float = 0.1) -> None:
     await asyncio.sleep(seconds)
 
 
-FUNCTIONS: dict[str, Work] = {"embed": embed, "ingest": ingest, "maintain": maintain, "noop": noop, "wait": wait}
+FUNCTIONS: dict[str, Work] = {
+    one.__name__: one for one in (embed, ingest, curate, index_fabric, maintain, noop, wait)
+}
 
 
 def arq_functions(tools: Tools) -> list[Function]:

@@ -37,6 +37,7 @@ EMBED_JOBS_MAX = 128
 DOCUMENT_JOBS_MAX = 1000
 # A queue that has just been started is not yet away.
 _STARTING_S = 15.0
+_FABRIC_SLOT_S = 5
 
 
 class Pipeline:
@@ -214,6 +215,37 @@ class Pipeline:
         room = max(0, DOCUMENT_JOBS_MAX - len(self._preparing))
         self._more_documents = len(fresh) > room
         self._preparing.update(await queue.enqueue_all(fresh[:room]))
+
+    # -- the wiki and the fabric ---------------------------------------------------------------------------------------
+
+    async def curate_waiting(self) -> bool:
+        """Queue every raw file that waits. False: there is no queue now, or no model to ask."""
+        queue = self.queue
+        if queue is None or not queue.usable:
+            return False
+        jobs = await self._in_thread(self._to_curate)
+        if not jobs:
+            return False
+        await queue.enqueue_all(jobs)
+        return True
+
+    def _to_curate(self) -> list[tuple[str, list[Any]]]:
+        from memory_os.wiki import curates
+
+        if not self.engine.wiki.tree.there or not curates(self.settings):
+            return []
+        dead = {tuple(one.payload) for one in self.engine.dead_letters.all() if one.function == "curate"}
+        states = [(one.name, f"{one.size}-{one.mtime_ns}") for one in self.engine.wiki.waiting()]
+        return [("curate", [name, stamp]) for name, stamp in states if (name, stamp) not in dead]
+
+    async def index_fabric(self) -> bool:
+        """Queue a look at the fabric folder. False: there is no queue now."""
+        queue = self.queue
+        if queue is None or not queue.usable:
+            return False
+        # Events of the same moment are one job.
+        await queue.enqueue("index_fabric", [str(int(time.time()) // _FABRIC_SLOT_S)])
+        return True
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_os.errors import MemoryOSError
+from memory_os.errors import MemoryOSError, QueueError
 
 from memory_os_workers.jobs.pipeline import Pipeline
 from memory_os_workers.watching import Watcher
@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 # Without any event, followed folders and the wiki's raw files are looked at this often.
 EVERY_S = 60.0
+AT_REST_S = 5.0
 # After a fault (a share that is away, a locked database).
 _AFTER_FAULT_S = 15.0
 
@@ -83,8 +84,15 @@ class Reconciliation:
     async def _documents_loop(self) -> None:
         again_s = EVERY_S
         while True:
-            await _either(self._documents, again_s)
+            changed = await _either(self._documents, again_s)
             again_s = await self._look()
+            if changed:
+                # What was just written comes to rest meanwhile; curation waits for that, and no event tells.
+                again_s = min(again_s, AT_REST_S)
+            try:
+                await self._pipeline.curate_waiting()
+            except (sqlite3.Error, MemoryOSError, OSError) as error:
+                _log.info("raw files of the wiki stay waiting: %s", error)
 
     async def _look(self) -> float:
         """Compare, do what needs no reading, hand the rest to workers or do it. Returns seconds until the next look."""
@@ -107,6 +115,9 @@ class Reconciliation:
         while True:
             await self._fabric.wait()
             self._fabric.clear()
+            with suppress(QueueError):
+                if await self._pipeline.index_fabric():
+                    continue
             with suppress(sqlite3.Error, MemoryOSError, OSError):  # the duty `fabric` meets it next, and counts it
                 await loop.run_in_executor(self._house, self._engine.fabric.refresh)
                 self._pipeline.nudge()
@@ -116,7 +127,10 @@ class Reconciliation:
             self._engine.store.count("documents_failed", reason=reason)
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
+async def _either(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for the event, at most so long. Returns whether it came."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
+    came = event.is_set()
     event.clear()
+    return came

@@ -2,6 +2,7 @@
 
     POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
     POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
+    POST /v1/work/curated   POST /v1/work/fabric       POST /v1/work/spent      POST /v1/work/usage
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -48,6 +49,10 @@ class WorkRoutes:
                 web.post("/v1/work/dead_letter", self.dead_letter),
                 web.post("/v1/work/due", self.due),
                 web.post("/v1/work/duty", self.duty),
+                web.post("/v1/work/curated", self.curated),
+                web.post("/v1/work/fabric", self.fabric),
+                web.post("/v1/work/spent", self.spent),
+                web.post("/v1/work/usage", self.usage),
                 web.get("/v1/dlq", self.dlq),
                 web.post("/v1/dlq/requeue", self.requeue),
                 web.post("/v1/dlq/drop", self.drop),
@@ -124,6 +129,50 @@ class WorkRoutes:
         run = engine.maintenance.run_if_due
         outcome = await asyncio.get_running_loop().run_in_executor(house, run, name, time.time())
         return web.json_response({"outcome": None if outcome is None else outcome.as_dict()})
+
+    async def curated(self, request: web.Request) -> web.Response:
+        """How a raw file went; the pages are on disk, and documents follow them."""
+        from memory_os.wiki_runs import count_outcome
+
+        body = checked(await _body(request), {"raw": str, "status": str, "reason": str})
+        told = {"reason": "", **body, "raw": body.get("raw") or "", "status": body.get("status") or "done"}
+        engine = await self._service.engine()
+        await self._in_thread(count_outcome, engine.store, told)
+        await self._in_thread(engine.dead_letters.supersede, "curate", str(told["raw"]))
+        if self._service.reconciliation is not None and (told.get("created") or told.get("merged")):
+            self._service.reconciliation.look_now()
+        return web.json_response({"ok": True})
+
+    async def fabric(self, request: web.Request) -> web.Response:
+        """Take in what changed in the fabric folder."""
+        await request.read()
+        engine = await self._service.engine()
+        house = self._service.executors.house
+        result = await asyncio.get_running_loop().run_in_executor(house, engine.fabric.refresh)
+        self._service.embed_soon()
+        return web.json_response({"result": str(result)})
+
+    async def spent(self, request: web.Request) -> web.Response:
+        """Model units since a time, of one job or of all."""
+        from memory_os.llm import StoreUsage
+
+        body = checked(await _body(request), {"job": str, "since": (int, float)})
+        engine = await self._service.engine()
+        job, since = str(body.get("job") or ""), float(body.get("since") or 0.0)
+        return web.json_response({"units": await self._in_thread(lambda: StoreUsage(engine.store).spent_now(job, since))})
+
+    async def usage(self, request: web.Request) -> web.Response:
+        """Record one call of a model."""
+        from memory_os.llm import Call, StoreUsage
+
+        body = checked(await _body(request), {"call": dict})
+        engine = await self._service.engine()
+        try:
+            call = Call(**(body.get("call") or {}))
+        except TypeError as error:
+            raise BadRequest(f"`call` is no call of a model: {error}.") from error
+        await self._in_thread(lambda: StoreUsage(engine.store).record_now(call))
+        return web.json_response({"ok": True})
 
     # -- people --------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from memory_os.documents.prepare import Prepared
     from memory_os.embedding import Embedder
+    from memory_os.llm import ModelClient
+    from memory_os.wiki import Curated
     from numpy.typing import NDArray
 
 _T = TypeVar("_T")
@@ -34,6 +36,7 @@ class Tools:
         self.service = service
         self.fingerprint = ""
         self._embedder: Embedder | None = None
+        self._model: ModelClient | None = None
         self._asking = ThreadPoolExecutor(values.workers.concurrency, "ask")
         # One: two encoders at a time on the same cores are no faster, and twice as large.
         self._embedding = ThreadPoolExecutor(1, "embed")
@@ -50,6 +53,21 @@ class Tools:
     async def prepare(self, name: str) -> Prepared:
         """One file of the vault, or by its absolute path, read and cut. Raises DocumentUnreadable if it is gone."""
         return await asyncio.get_running_loop().run_in_executor(self._preparing, self._prepare, name)
+
+    async def curate(self, name: str) -> Curated:
+        """One raw file of the wiki. Raises WikiError and what a model raises."""
+        from memory_os.llm import ModelClient
+        from memory_os.wiki import Neighbour, Wiki
+
+        from memory_os_workers.jobs.usage import ServiceUsage
+
+        async def near(text: str) -> list[Neighbour]:
+            found = await self.ask(self.service.request, "/v1/wiki/related", {"text": text})
+            return [Neighbour(str(one["page"]), float(one["similarity"])) for one in found["neighbours"]]
+
+        if self._model is None:
+            self._model = ModelClient.open(self.settings, ServiceUsage(self))
+        return await Wiki(self.settings).curate(name, self._model, near)
 
     def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         from memory_os.embedding import FINGERPRINT, load_embedder
@@ -70,7 +88,9 @@ class Tools:
 
         return prepare_file(Path(self.settings.vault), name, time.time())
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
         for threads in (self._asking, self._embedding, self._preparing):
             threads.shutdown(wait=False, cancel_futures=True)
 

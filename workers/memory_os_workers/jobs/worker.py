@@ -98,7 +98,7 @@ class Process:
             while not self._ended.is_set():
                 await self._work()
         finally:
-            self._tools.close()
+            await self._tools.close()
             if self._until_eof and self.address.bundled and self._home_id:
                 await self._end_queue_server()
 
