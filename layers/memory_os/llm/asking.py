@@ -117,7 +117,7 @@ class Asking:
             parsed = self._understood(got.reply)
         except Fault as fault:
             if ended.outcome != "ok":
-                ended = _Ended(fault.reason, asked if fault.processed else 0, fault.heard)
+                ended = _Ended(fault.reason, asked if fault.processed else 0, fault.heard, fault.seconds)
                 self._charge(asked + (self._max_output if fault.processed else 0))
             ended.outcome, ended.fault = fault.reason, fault.kind.value
             raise

@@ -14,6 +14,8 @@ from enum import Enum
 FAILURES = 5
 COOL_FIRST_S = 30.0
 COOL_MAX_S = 600.0
+# How calls may end that say nothing of the provider: the caller gave up, or had given it too little time.
+SAYS_NOTHING = ("cancelled", "timeout_deadline")
 
 
 class BreakerState(Enum):

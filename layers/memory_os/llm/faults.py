@@ -27,7 +27,8 @@ class Fault(Exception):
 
     `retry_after`: seconds the provider asked for, or None. `processed`: whether it may have worked on the input before it
     failed, so that the input counts as spent. `text`: what the model said instead. `limit`: tokens that would fit, or 0.
-    `parameter`: the request field the provider doesn't know, or "". `heard`: pieces of output that had come.
+    `parameter`: the request field the provider doesn't know, or "". `heard`: pieces of output that
+    had come, after `seconds`.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Fault(Exception):
         self.limit = limit
         self.parameter = parameter
         self.heard = 0
+        self.seconds = 0.0
 
 
 # Fields that some endpoints refuse by name. Asked without it, or with its other name, they answer.

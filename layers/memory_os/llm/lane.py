@@ -12,7 +12,7 @@ import aiohttp
 
 from memory_os.config import PatienceSettings
 from memory_os.errors import ModelAuth, ModelUnavailable
-from memory_os.llm.breaker import Breaker, BreakerState, replayed
+from memory_os.llm.breaker import SAYS_NOTHING, Breaker, BreakerState, replayed
 from memory_os.llm.chat_completions import ChatCompletions
 from memory_os.llm.clock import Clock
 from memory_os.llm.dialect import Prompt, Reply, Wire
@@ -75,7 +75,7 @@ class Lane:
                     lambda watch=watch: self._exchange(session, prompt, watch, sent),  # type: ignore[misc]
                 )
             except Fault as fault:
-                fault.heard = watch.pieces
+                fault.heard, fault.seconds = watch.pieces, watch.seconds
                 self._observe(job, watch, fault)
                 if not fault.parameter or fault.parameter in self.refused:
                     raise
@@ -92,7 +92,7 @@ class Lane:
 
     def remember(self, calls: Sequence[Call]) -> None:
         """Start as earlier calls to this endpoint have left it, whichever client made them."""
-        ended = [one for one in calls if one.outcome != "cancelled"]
+        ended = [one for one in calls if one.outcome not in SAYS_NOTHING]
         self.breaker = replayed((one.at, one.fault == FaultClass.TRANSIENT.value) for one in ended)
         for one in ended:
             if one.outcome in ("ok", "timeout_whole"):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from memory_os.config import Settings
-from memory_os.llm.breaker import replayed
+from memory_os.llm.breaker import SAYS_NOTHING, replayed
 from memory_os.llm.budget import DAY_S, day_start
 from memory_os.llm.endpoint import Endpoint, Unresolved
 from memory_os.llm.faults import FaultClass
@@ -130,8 +130,8 @@ def _breakers(store: Store, now: float) -> dict[str, dict[str, Any]]:
     """Each endpoint's breaker as its latest calls must have left it, in whichever process they were made."""
     calls: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     rows = store.rows(
-        "SELECT at, endpoint, fault FROM model_calls WHERE outcome <> 'cancelled' ORDER BY id DESC LIMIT ?",
-        (_REPLAYED,),
+        "SELECT at, endpoint, fault FROM model_calls WHERE outcome NOT IN (?, ?) ORDER BY id DESC LIMIT ?",
+        (*SAYS_NOTHING, _REPLAYED),
     )
     for row in reversed(rows):
         calls[row["endpoint"]].append((row["at"], row["fault"] == FaultClass.TRANSIENT.value))
