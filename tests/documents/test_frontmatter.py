@@ -108,6 +108,18 @@ def test_an_alias_bomb_stays_small() -> None:
     assert front.tags == ()
 
 
+@pytest.mark.parametrize("block", ["a: " + "[" * 3000 + "]" * 3000, "a: " + "{b: " * 3000 + "}" * 3000])
+def test_bottomless_nesting_is_never_parsed(block: str) -> None:
+    front, body = read_front_matter(f"---\n{block}\n---\nbody", NOW)
+    assert (front.problem, front.text, body) == ("front matter is nested too deeply", block, "body")
+
+
+@pytest.mark.parametrize("block", ["a: &a [*a]\ntitle: *a", "title: &t {x: *t}\ntags: *t", "a: &a {<<: *a}"])
+def test_what_holds_itself_is_no_title(block: str) -> None:
+    front, body = read_front_matter(f"---\n{block}\n---\nbody", NOW)
+    assert (front.title, front.tags, body) == ("", (), "body")
+
+
 def test_a_body_may_hold_rules() -> None:
     assert read_front_matter("---\ntitle: T\n---\none\n\n---\n\ntwo", NOW)[1] == "one\n\n---\n\ntwo"
 

@@ -16,6 +16,8 @@ __all__ = ["FrontMatter", "read_front_matter"]
 _BLOCK = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # A longer block is no front matter, it is text: parsing it would take seconds.
 _MAX_CHARS = 16_000
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEPTH_MAX = 50
 _DATE_KEYS = ("date", "created", "updated")
 # Keys that describe the file. A block with others holds knowledge of its own and is searched as text.
 _DESCRIPTIVE = frozenset(
@@ -63,6 +65,8 @@ def read_front_matter(text: str, now: float) -> tuple[FrontMatter, str]:
 
 def _parsed(block: str) -> dict[Any, Any] | str:
     """The block's keys and values, or why there are none."""
+    if _is_bottomless(block):
+        return "front matter is nested too deeply"
     try:
         yaml = YAML(typ="safe", pure=True)
         yaml.composer.warn_double_anchors = False
@@ -74,6 +78,16 @@ def _parsed(block: str) -> dict[Any, Any] | str:
     if not isinstance(loaded, dict):
         return f"front matter is a {type(loaded).__name__}, not keys and values"
     return loaded
+
+
+def _is_bottomless(block: str) -> bool:
+    """Whether brackets open so deep that the parser, whose time grows with the square of it, would be at it for long."""
+    depth = 0
+    for mark in _BRACKET.findall(block):
+        depth += 1 if mark in "[{" else -1
+        if depth > _DEPTH_MAX:
+            return True
+    return False
 
 
 def _scalar_text(value: Any) -> str:
