@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from support.model_server import Say
 
 from hermes.conftest import Make
@@ -23,7 +25,7 @@ def test_the_same_questions_are_asked_with_memory_and_without(blank_home: Make) 
     before = (home.hermes.path / "config.yaml").read_bytes()
     home.model.script("lantern of the pier", Say("It is lit at 18:45."))
     home.model.script("two and two", Say("It is 4."))
-    found = home.memory_os.json("ab", str(home.hermes.path / "set.yaml"))
+    found = json.loads(home.memory_os.run("ab", str(home.hermes.path / "set.yaml"), "--json", expect=None, timeout=280).stdout)
     asked = [request for request in home.model.requests if request.of_the_agent]
     assert ["18:45" in request.injected for request in asked if "lantern" in request.typed] == [True, False]
     assert [(run["memory"], run["free"], run["right"], run["error"]) for run in found["runs"]] == [

@@ -107,13 +107,28 @@ def _answering(
     found = []
     for at, line in enumerate(given):
         held = units(f"{line.title} {line.text}")
-        if not _tells(line, held, asked, wanted):
-            continue
-        part = share(asked, held)
-        near = part >= _CHECKED_SHARE if excused else _answers(asked, wanted, held, part)
-        if near or (not excused and _alike(asked, wanted, held, likeness, at)):
+        lacking = missing(asked, held)
+        part = 1 - len(lacking) / len(asked)
+        near = _near(part, lacking, wanted, held, lambda at=at: likeness(at), excused=excused)  # type: ignore[misc]
+        if near and _tells(line, held, asked, wanted):
             found.append((line, part))
     return found
+
+
+def _near(
+    part: float, lacking: Sequence[str], wanted: Sequence[str], held: Sequence[str], like: Callable[[], float | None], *,
+    excused: bool,
+) -> bool:  # fmt: skip
+    """Whether a line is about the call at all: by its words, or by other words for the same (another language)."""
+    if excused:
+        return part >= _CHECKED_SHARE
+    open_ = missing(wanted, held)
+    if len(missing(lacking, open_)) < len(lacking):
+        return False  # what both ask for is not in the line
+    if part >= _ASKED_SHARE and not open_:
+        return True
+    cosine = like()
+    return cosine is not None and cosine >= _LIKE
 
 
 def _tells(line: Given, held: Sequence[str], asked: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -122,20 +137,3 @@ def _tells(line: Given, held: Sequence[str], asked: Sequence[str], wanted: Seque
     if line.layer == Layer.SESSIONS.value and (text.endswith(("?", "？", "؟")) or asks_to_search(text)):
         return False
     return bool(missing(held, (*asked, *wanted)))
-
-
-def _answers(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str], part: float) -> bool:
-    return part >= _ASKED_SHARE and not missing(wanted, held) and not _lacks_what_both_ask(asked, wanted, held)
-
-
-def _alike(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str], likeness: Likeness, at: int) -> bool:
-    """Other words for the same, or another language: by meaning, unless the line lacks what both ask for."""
-    if _lacks_what_both_ask(asked, wanted, held):
-        return False
-    cosine = likeness(at)
-    return cosine is not None and cosine >= _LIKE
-
-
-def _lacks_what_both_ask(asked: Sequence[str], wanted: Sequence[str], held: Sequence[str]) -> bool:
-    lacking = missing(asked, held)
-    return len(missing(lacking, missing(wanted, held))) < len(lacking)

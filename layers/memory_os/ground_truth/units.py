@@ -59,7 +59,8 @@ def units(text: str) -> tuple[str, ...]:
 def missing(wanted: Iterable[str], held: Iterable[str]) -> list[str]:
     """The wanted units that are not among those held."""
     others = tuple(held)
-    return [unit for unit in wanted if not any(same(unit, other) for other in others)]
+    exact = frozenset(others)
+    return [unit for unit in wanted if unit not in exact and not any(_stem(unit, other) for other in others)]
 
 
 def share(wanted: Iterable[str], held: Iterable[str]) -> float:
@@ -68,18 +69,25 @@ def share(wanted: Iterable[str], held: Iterable[str]) -> float:
     return 1 - len(missing(asked, held)) / len(asked) if asked else 0.0
 
 
-@lru_cache(maxsize=65536)
 def same(one: str, other: str) -> bool:
     """Whether two units are one word, but for its ending. Numbers are one only when equal."""
-    if one == other:
-        return True
+    return one == other or _stem(one, other)
+
+
+def _stem(one: str, other: str) -> bool:
+    # Most pairs differ in their first letters already.
+    return one[:_STEM_LETTERS] == other[:_STEM_LETTERS] and _stems(one, other)
+
+
+@lru_cache(maxsize=65536)
+def _stems(one: str, other: str) -> bool:
     if _NUMBER.search(one) or _NUMBER.search(other):
         return False
     shorter, longer = sorted((len(one), len(other)))
     if shorter < _STEM_LETTERS:
         return False
     common = next((at for at in range(shorter) if one[at] != other[at]), shorter)
-    return common >= max(_STEM_LETTERS, _STEM_SHARE * longer)
+    return common >= _STEM_SHARE * longer
 
 
 def _bare(term: str) -> str:
