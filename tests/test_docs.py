@@ -258,9 +258,8 @@ def variables_read() -> set[str]:
 
 @each_page
 def test_every_environment_variable_exists(page: Page) -> None:
-    everything = "\n".join(
-        path.read_text("utf-8") for path in [*source_files(), REPOSITORY / "setup.sh", REPOSITORY / "scripts" / "test"]
-    )
+    scripts = [REPOSITORY / name for name in ("setup.sh", "scripts/test", "docker-compose.yml")]
+    everything = "\n".join(path.read_text("utf-8") for path in [*source_files(), *scripts])
     said = set(_VARIABLE.findall(page.text))
     assert {name for name in said if not re.search(rf"\b{name}\b", everything)} == set()
 
