@@ -7,6 +7,7 @@ import hashlib
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 # Namespace of all point and passage ids (UUIDv5), so that the same source always gets the same id.
 _NAMESPACE = uuid.UUID("6f1d5b0e-6f0b-5d0a-9a53-2b1f1f7a9c11")
@@ -114,6 +115,7 @@ _HANDLE_LETTER = {
 }
 
 
+@lru_cache(maxsize=4096)
 def handle_of(layer: Layer, passage_id: str) -> str:
     """Eight base32 characters of the id (40 bits) behind the layer's letter."""
     digest = base64.b32encode(uuid.UUID(passage_id).bytes[:5]).decode().lower()

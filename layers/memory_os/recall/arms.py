@@ -105,6 +105,8 @@ class Arms:
         self._frequencies = _Frequencies(index, self._sizes)
         self.embed: Callable[[str], F32] | None = None
         self.dense: DenseSearch | None = None
+        # Works out, and remembers, what is asked of a passage later.
+        self.look_over: Callable[[Passage], object] = lambda passage: language_of(passage.text)
         self.dense_off_reason = "the embedding model is still loading"
 
     def search(self, query: Query, deadline_s: float) -> Found:
@@ -112,7 +114,7 @@ class Arms:
         started = time.perf_counter()
         dense_future = self._pool.submit(self._dense_arm, query)
         hits, lexical = _timed(lambda: self._lexical_arm(query))
-        ahead = self._read_ahead(hits) if not dense_future.done() else _Ahead()
+        ahead = self._read_ahead(hits, dense_future.done)
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
@@ -122,13 +124,18 @@ class Arms:
             candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored, ahead.vectors))
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched, ahead.passages)
 
-    def _read_ahead(self, hits: list[Hit]) -> _Ahead:
+    def _read_ahead(self, hits: list[Hit], answered: Callable[[], bool]) -> _Ahead:
         """What will be asked of these hits, read while the question is being encoded: this thread has nothing else to do."""
+        if answered():
+            return _Ahead()
         pks = [hit.pk for hit in hits]
-        passages = self._index.passages(pks)
-        for passage in passages.values():
-            language_of(passage.text)  # remembers its answer
-        return _Ahead(passages, self._index.vectors_of(pks))
+        ahead = _Ahead(self._index.passages(pks), self._index.vectors_of(pks))
+        for pk in pks:
+            if answered():
+                break
+            if pk in ahead.passages:
+                self.look_over(ahead.passages[pk])
+        return ahead
 
     def _lexical_arm(self, query: Query) -> list[Hit]:
         if self._sizes.total() < SMALLEST_CORPUS:

@@ -15,7 +15,7 @@ from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored, prior, probability, rank_score
 from memory_os.recall.rendering import render_block, render_line
-from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select
+from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select, wording
 from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
@@ -52,6 +52,7 @@ class Recall:
     def __init__(self, store: Store, index: Index, settings: RecallSettings) -> None:
         self._pool = ThreadPoolExecutor(4, "recall-arm")
         self.arms = Arms(index, self._pool)
+        self.arms.look_over = _look_over
         self.ledger = Ledger(store, index)
         self._index = index
         self._settings = settings
@@ -160,6 +161,11 @@ class Recall:
 def _noted(line: Line, notes: Mapping[str, str]) -> Line:
     note = notes.get(line.scored.passage.id, "")
     return replace(line, note=note) if note else line
+
+
+def _look_over(passage: Passage) -> None:
+    language_of(passage.text)
+    wording(passage.text)
 
 
 def _fitting(extras: Mapping[str, Sequence[str]], tokens: int) -> dict[str, list[str]]:

@@ -183,7 +183,7 @@ def _asks_the_same(text: str, query: Query) -> bool:
         return True
     if not _QUESTION_END.search(text):
         return False
-    asked, now = _wording(text).terms, set(query.terms)
+    asked, now = wording(text).terms, set(query.terms)
     return bool(asked) and len(asked & now) >= _SAME_QUESTION * len(asked)
 
 
@@ -273,24 +273,24 @@ def _without_twins(candidates: list[Scored], decisions: list[Decision]) -> list[
     kept: list[Scored] = []
     wordings: list[_Wording] = []
     for scored in candidates:
-        wording = _wording(scored.passage.text)
+        said = wording(scored.passage.text)
         at = next(
             (
                 i
                 for i, other in enumerate(wordings)
                 # First what costs least: most pairs differ in a number.
-                if other.numbers == wording.numbers
-                and other.denies == wording.denies
+                if other.numbers == said.numbers
+                and other.denies == said.denies
                 and _same_thing(kept[i].passage, scored.passage)
             ),
             None,
         )
         if at is None:
             kept.append(scored)
-            wordings.append(wording)
+            wordings.append(said)
             continue
         better, worse = sorted((kept[at], scored), key=_precedence)
-        kept[at], wordings[at] = better, _wording(better.passage.text)
+        kept[at], wordings[at] = better, wording(better.passage.text)
         decisions.append(Decision(worse, False, f"says the same as {better.passage.handle}"))
     return kept
 
@@ -312,7 +312,7 @@ def _same_thing(first: Passage, second: Passage) -> bool:
         return True
     if len(longer) > _RETOLD_LENGTH * len(shorter):
         return False
-    words, other_words = _wording(shorter), _wording(longer)
+    words, other_words = wording(shorter), wording(longer)
     if (words.numbers, words.denies) != (other_words.numbers, other_words.denies):
         return False
     common = len(words.terms & other_words.terms)
@@ -329,7 +329,8 @@ class _Wording(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _wording(text: str) -> _Wording:
+def wording(text: str) -> _Wording:
+    """What makes two texts the same or not; the last few thousand are remembered."""
     denies = bool(_NEGATION.search(text.casefold()))
     return _Wording(frozenset(query_terms(text)), tuple(_NUMBER.findall(text)), denies)
 
