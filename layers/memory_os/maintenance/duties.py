@@ -61,6 +61,10 @@ def keepers(engine: Engine, rotation: Rotation, copies: Copies) -> Iterable[Duty
         "dead_letters", 6 * HOUR_S, lambda run: _dead_letters(engine), "report jobs that failed for good", None,
         "it only reports; `memory-os dlq` requeues and drops",
     )  # fmt: skip
+    yield Duty(
+        "wiki_links", DAY_S, simple(lambda now: _linked(engine, False), lambda now: _linked(engine, True)),
+        "link pages of the wiki that are near by meaning", None, "the blocks are made anew by each run", HOUR_S,
+    )  # fmt: skip
     yield Duty("rotation", DAY_S, rotation.act, "cut telemetry, history and output", None, "what is older is deleted on purpose")
     yield Duty("backup", DAY_S, copies.act, "copy memory.db", None, "a copy changes nothing; delete it by hand")
     yield Duty(
@@ -91,6 +95,14 @@ def _history(engine: Engine, run: Run, halted: Callable[[], bool]) -> Report:
         total += imported.taken
         if not imported.more or halted():
             return Report(f"{total} messages{f', {imported.reason}' if imported.reason else ''}")
+
+
+def _linked(engine: Engine, dry_run: bool) -> str:
+    if not engine.wiki.tree.there:
+        return "there is no wiki"
+    found = engine.wiki_neighbours.link(dry_run=dry_run)
+    told = "would be looked at" if dry_run else f"looked at, {len(found['changed'])} files changed"
+    return f"{found['pages']} pages {told}"
 
 
 def _followed(engine: Engine) -> str:

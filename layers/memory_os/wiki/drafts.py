@@ -27,7 +27,7 @@ _PLACES = ("path", "file", "filename", "file_name", "folder", "location")
 
 def _short(longest: int, **more: Any) -> Any:
     """A text field: the length is told to the model, and cut by us. A longer text is no reason to refuse all."""
-    return Field(json_schema_extra={"maxLength": longest}, **more)
+    return Field(json_schema_extra={"minLength": 1, "maxLength": longest}, **more)
 
 
 class _Lenient(BaseModel):
@@ -42,7 +42,14 @@ class StatementDraft(_Lenient):
 class PageDraft(BaseModel):
     """One page as the model proposes it. Extra fields are kept to be looked at: a path of its own refuses the page."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
+    # What the model must send is more than what we insist on: a held output is then about something.
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "additionalProperties": False,
+            "required": ["title", "type", "summary", "tags", "statements", "confidence"],
+        },
+    )
 
     title: str = _short(TITLE_MAX)
     type: str = Field(default="concept", json_schema_extra={"enum": list(FOLDERS)})
@@ -50,7 +57,9 @@ class PageDraft(BaseModel):
     tags: list[str] = Field(default_factory=list)
     aliases: list[str] = Field(default_factory=list, json_schema_extra={"maxItems": NAMES_MAX})
     confidence: float = Field(default=0.5, json_schema_extra={"minimum": 0, "maximum": 1})
-    statements: list[StatementDraft] = Field(default_factory=list, json_schema_extra={"maxItems": STATEMENTS_MAX})
+    statements: list[StatementDraft] = Field(
+        default_factory=list, json_schema_extra={"minItems": 1, "maxItems": STATEMENTS_MAX}
+    )
     links: list[str] = Field(default_factory=list, json_schema_extra={"maxItems": LINKS_MAX})
 
     @field_validator("tags", "aliases", "links", mode="before")
