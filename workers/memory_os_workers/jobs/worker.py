@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from arq import create_pool
 from arq.worker import Worker as ArqWorker
 from memory_os.config import Settings
-from memory_os.errors import QueueError
+from memory_os.errors import ConfigError, QueueError
 
 from memory_os_workers.jobs import names
 from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
@@ -41,11 +41,23 @@ _RECONNECT_MAX_S = 5.0
 class Worker(ArqWorker):
     """ARQ's worker with a sign of life that bears a busy machine, and longer pauses when there is nothing to do."""
 
-    def __init__(self, home_id: str, worker: str, **options: Any) -> None:
+    def __init__(self, home_id: str, worker: str, here: str, **options: Any) -> None:
         super().__init__(**options)
         self._home_id = home_id
         self._worker = worker
+        self._here = here
         self._active_at = time.monotonic()
+        # Jobs that ended and are still noted as held by us: let go together, which saves a round trip each.
+        self.ended: list[str] = []
+
+    async def let_go(self) -> None:
+        """Take what ended off the hash of held jobs."""
+        ended, self.ended = self.ended, []
+        if ended:
+            async with self.pool.pipeline(transaction=False) as pipe:
+                pipe.hdel(names.held_key(self._home_id), *ended)
+                pipe.hdel(names.crashes_key(self._home_id), *ended)
+                await pipe.execute()
 
     async def record_health(self) -> None:
         before = self._last_health_check
@@ -55,10 +67,13 @@ class Worker(ArqWorker):
                 # ARQ lets it expire a second after the next beat is due.
                 pipe.expire(self.health_check_key, int(names.ALIVE_S))
                 pipe.sadd(names.workers_key(self._home_id), self._worker)
+                pipe.sadd(self._here, self.health_check_key)
+                pipe.expire(self._here, int(names.ALIVE_S))
                 await pipe.execute()
 
     async def _poll_iteration(self) -> None:
         await super()._poll_iteration()
+        await self.let_go()
         now = time.monotonic()
         if self.tasks:
             self._active_at = now
@@ -73,6 +88,7 @@ class Process:
         self.settings = settings
         self.address = queue_address(settings)
         self.id = names.worker_id(socket.gethostname(), os.getpid())
+        self._here = names.here_key(socket.gethostname(), str(settings.home))
         self._tools = Tools(settings, service)
         self._concurrency = concurrency
         self._burst = burst
@@ -135,6 +151,7 @@ class Process:
         return Worker(
             self._home_id,
             self.id,
+            self._here,
             functions=arq_functions(self._tools),
             cron_jobs=cron_jobs(self._tools, self._home_id),
             redis_pool=pool,
@@ -165,8 +182,10 @@ class Process:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         with suppress(Exception):  # Redis may be what went; then all of it expires by itself
+            await arq.let_go()
             await arq.pool.delete(arq.health_check_key)
             await arq.pool.srem(names.workers_key(self._home_id), self.id)  # type: ignore[misc]
+            await arq.pool.srem(self._here, arq.health_check_key)  # type: ignore[misc]
         with suppress(Exception):
             await arq.pool.aclose(close_connection_pool=True)
 
@@ -174,10 +193,8 @@ class Process:
         await ctx["redis"].hset(names.held_key(self._home_id), ctx["job_id"], self.id)
 
     async def _let_go(self, ctx: dict[Any, Any]) -> None:
-        async with ctx["redis"].pipeline(transaction=False) as pipe:
-            pipe.hdel(names.held_key(self._home_id), ctx["job_id"])
-            pipe.hdel(names.crashes_key(self._home_id), ctx["job_id"])
-            await pipe.execute()
+        if self._arq is not None:
+            self._arq.ended.append(ctx["job_id"])
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -229,6 +246,26 @@ def run(process_of: Callable[[], Process]) -> dict[str, int]:
         return process.done
 
     return asyncio.run(main())
+
+
+def signs_of_life(settings: Settings) -> tuple[list[str], str]:
+    """What ARQ says of each living worker of this machine and home; and, if there is none, why not."""
+    return asyncio.run(_signs_of_life(settings))
+
+
+async def _signs_of_life(settings: Settings) -> tuple[list[str], str]:
+    try:
+        queue = Queue(queue_address(settings), "")
+    except ConfigError as error:
+        return [], str(error)
+    try:
+        signs = await queue.signs_of(names.here_key(socket.gethostname(), str(settings.home)))
+    except QueueError as error:
+        return [], str(error)
+    finally:
+        await queue.close()
+    silent = f"No worker of this machine gave {queue.address.shown} a sign of life in the last {names.ALIVE_S:g} s."
+    return signs, "" if signs else f"{silent} It is not running, or waits for the service, or hangs."
 
 
 def leave() -> NoReturn:
