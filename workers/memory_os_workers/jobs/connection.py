@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from memory_os import __version__
 from memory_os.config import Settings
 from memory_os.errors import ConfigError, ServiceUnavailable
 
@@ -41,7 +42,7 @@ class WorkClient:
 
     def hello(self, worker: str) -> dict[str, Any]:
         """Who the service is: `home_id`, `fingerprint`, `version`, `home`."""
-        return self.post("hello", {"worker": worker})
+        return self.post("hello", {"worker": worker, "version": __version__})
 
     def texts(self, hashes: list[str]) -> dict[str, str]:
         """What is still to be embedded of these, by hash."""
