@@ -62,6 +62,21 @@ class Catalogue:
         path = self._by_stem.get(plain.casefold()) if "/" not in plain else None
         return self.pages[path] if path else self.named([plain])
 
+    def at(self, path: str) -> Page | None:
+        """The page of this path, relative to the wiki or to the vault."""
+        return self.pages.get(path.removeprefix("wiki/"))
+
+    def mentioned(self, text: str) -> list[Page]:
+        """The pages that a text names; in scripts without spaces, anywhere in it."""
+        key = subject_key(text)
+        spaced = f" {key} "
+
+        def says(name: str) -> bool:
+            wanted = subject_key(name)
+            return len(wanted) > 1 and (f" {wanted} " in spaced or (not wanted.isascii() and wanted in key))
+
+        return [page for page in self.pages.values() if any(says(name) for name in page.names)]
+
     def resolves(self, target: str) -> bool:
         """Whether a wikilink leads anywhere: a page, a raw file, a map, the index."""
         return not target or self.page(target) is not None or self._other(target)

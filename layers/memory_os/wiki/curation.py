@@ -22,45 +22,23 @@ from memory_os.wiki.catalogue import Catalogue, read_catalogue
 from memory_os.wiki.curated import Curated, Related
 from memory_os.wiki.drafts import Addition, Drafts, Notes, Verdict, admitted, gathered
 from memory_os.wiki.ledger import Ledger, RawRecord
+from memory_os.wiki.limits import Limits
 from memory_os.wiki.merging import SURE, Settled, linked, settle, unsaid
-from memory_os.wiki.page import Page, wikilink
+from memory_os.wiki.page import Page
 from memory_os.wiki.prompts import draft_messages, verdict_messages
 from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.raw import Part, RawText, halves, list_raw, parts_of, read_raw
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import RAW, Tree
-from memory_os.wiki.wikilinks import subject_key
 
-__all__ = ["Curation", "Limits"]
+__all__ = ["Curation"]
 
 # Of a file's ceiling, what its parts may cost; the rest is for comparing what they gave with the pages there are.
 _DRAFT_SHARE = 0.8
-_PART_TOKENS_MAX, _PART_TOKENS_MIN = 6000, 400
-_DRAFT_OUTPUT_TOKENS, _VERDICT_OUTPUT_TOKENS = 4096, 1024
-# What the rules, the vocabulary and the list of known pages take of the context.
-_OVERHEAD_TOKENS = 2500
-_VERDICT_TOKENS = 6000
+_VERDICT_TOKENS, _VERDICT_OUTPUT_TOKENS = 6000, 1024
 # Each costs a question.
 _CANDIDATES = 2
 _DAY_S = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """`units`: of one file, over all runs. `allowance`: of this run. `context_tokens`: what the model takes."""
-
-    units: float
-    allowance: float = float("inf")
-    context_tokens: int = 32_000
-
-    @property
-    def part_tokens(self) -> int:
-        room = (self.context_tokens - self.draft_output - _OVERHEAD_TOKENS) * 3 // 4
-        return max(min(room, _PART_TOKENS_MAX), _PART_TOKENS_MIN)
-
-    @property
-    def draft_output(self) -> int:
-        return min(_DRAFT_OUTPUT_TOKENS, self.context_tokens // 4)
 
 
 class _Ceiling(Exception):
@@ -214,10 +192,8 @@ class Curation:
     async def _likely(self, text: str) -> list[Page]:
         """Pages that a part may be about: those it names, then those near by meaning."""
         catalogue = read_catalogue(self.tree)
-        key = subject_key(text)
-        spaced = f" {key} "
-        named = [page for page in catalogue.pages.values() if any(_mentions(spaced, key, name) for name in page.names)]
-        near = [page for one in await self.related(text) if (page := _page_at(catalogue, one.page)) is not None]
+        named = catalogue.mentioned(text)
+        near = [page for one in await self.related(text) if (page := catalogue.at(one.page)) is not None]
         return list({page.path: page for page in (*named, *near)}.values())
 
     # -- one subject -------------------------------------------------------------------------------------------------
@@ -254,7 +230,7 @@ class Curation:
     async def _candidates(self, catalogue: Catalogue, addition: Addition) -> list[Page]:
         """Pages that may be the same subject under another name: by alias, then by meaning and of the same type."""
         aliased = [page for name in addition.aliases if (page := catalogue.named([name])) is not None]
-        near = [_page_at(catalogue, one.page) for one in await self.related(f"{addition.title}. {addition.summary}")]
+        near = [catalogue.at(one.page) for one in await self.related(f"{addition.title}. {addition.summary}")]
         alike = [page for page in near if page is not None and page.kind == addition.kind]
         return list({page.path: page for page in (*aliased, *alike)}.values())[:_CANDIDATES]
 
@@ -299,7 +275,7 @@ class Curation:
                 " (wiki.units_per_file); what was read until then is written"
             )
         journal.append(
-            self.tree, f"{record.sha[:12]}{'-part' if stopped else ''}", _line(record, outcome, titles), self.now
+            self.tree, f"{record.sha[:12]}{'-part' if stopped else ''}", journal.entry(outcome, titles), self.now
         )
         if stopped is None:
             record.status, record.reason, record.answers = "done", "", {}
@@ -362,30 +338,3 @@ def _fitting(texts: list[str], tokens: int) -> list[str]:
             break
         kept.append(text)
     return kept[::-1]
-
-
-def _mentions(spaced: str, key: str, name: str) -> bool:
-    """Whether a text names a subject; in scripts without spaces, anywhere."""
-    wanted = subject_key(name)
-    return len(wanted) > 1 and (f" {wanted} " in spaced or (not wanted.isascii() and wanted in key))
-
-
-def _page_at(catalogue: Catalogue, path: str) -> Page | None:
-    return catalogue.pages.get(path.removeprefix("document:").removeprefix("wiki/"))
-
-
-def _line(record: RawRecord, outcome: Curated, titles: dict[str, str]) -> str:
-    """What the log says of one file."""
-
-    def listed(word: str, paths: list[str]) -> list[str]:
-        stems = [path.rpartition("/")[2].removesuffix(".md") for path in paths]
-        return [f"{word} {', '.join(wikilink(one, titles.get(one, one)) for one in stems)}"] if paths else []
-
-    done = [
-        *listed("made", outcome.created),
-        *listed("added to", outcome.merged),
-        *listed("proposed to", outcome.proposed),
-        *([f"{outcome.contradictions} contradictions"] if outcome.contradictions else []),
-        *([outcome.reason] if outcome.reason else []),
-    ]
-    return f"{RAW}/{record.name}: {'; '.join(done) or 'nothing to write'}"

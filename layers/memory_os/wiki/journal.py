@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 
-from memory_os.wiki.tree import ARCHIVE, LOG, Tree
+from memory_os.wiki.curated import Curated
+from memory_os.wiki.page import wikilink
+from memory_os.wiki.tree import ARCHIVE, LOG, RAW, Tree
 
-__all__ = ["LOG_MAX_LINES", "append", "current_lines", "ensure", "is_full", "rotate"]
+__all__ = ["LOG_MAX_LINES", "append", "current_lines", "ensure", "entry", "is_full", "rotate"]
 
 # About a year of a file a day; an editor opens it at once, and a search in it is one look.
 LOG_MAX_LINES = 400
@@ -32,6 +35,23 @@ def ensure(tree: Tree) -> None:
     with tree.lock(LOG):
         if tree.read(LOG) is None:
             tree.write(LOG, _HEAD)
+
+
+def entry(outcome: Curated, titles: Mapping[str, str]) -> str:
+    """What the log says of one file."""
+
+    def listed(word: str, paths: list[str]) -> list[str]:
+        stems = [path.rpartition("/")[2].removesuffix(".md") for path in paths]
+        return [f"{word} {', '.join(wikilink(one, titles.get(one, one)) for one in stems)}"] if paths else []
+
+    done = [
+        *listed("made", outcome.created),
+        *listed("added to", outcome.merged),
+        *listed("proposed to", outcome.proposed),
+        *([f"{outcome.contradictions} contradictions"] if outcome.contradictions else []),
+        *([outcome.reason] if outcome.reason else []),
+    ]
+    return f"{RAW}/{outcome.raw}: {'; '.join(done) or 'nothing to write'}"
 
 
 def is_full(text: str | None) -> bool:

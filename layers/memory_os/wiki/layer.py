@@ -16,6 +16,7 @@ from memory_os.wiki import fixing, indexes, journal, linking
 from memory_os.wiki.catalogue import read_catalogue
 from memory_os.wiki.curated import Curated, Related, nothing_related
 from memory_os.wiki.ledger import Ledger, RawRecord
+from memory_os.wiki.limits import Limits
 from memory_os.wiki.lint import Finding, Snapshot, findings
 from memory_os.wiki.raw import RawFile, list_raw
 from memory_os.wiki.schema import DEFAULT_SCHEMA, Schema, parse_schema
@@ -92,7 +93,7 @@ class Wiki:
         ModelOff, ModelUnavailable, ModelAuth and BudgetSpent leave the file waiting, ModelContent and ContextTooLong
         mark it failed until it changes or is named again.
         """
-        from memory_os.wiki.curation import Curation, Limits
+        from memory_os.wiki.curation import Curation
 
         values = self.settings.values
         limits = Limits(values.wiki.units_per_file, allowance, values.models.context_tokens)
