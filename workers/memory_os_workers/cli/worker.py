@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memory_os_workers.cli.invocation import Invocation, json_option, pass_invocation
+from memory_os_workers.cli.invocation import FINDINGS, OK, Invocation, json_option, pass_invocation
 
 
 @click.command()
@@ -14,13 +14,18 @@ from memory_os_workers.cli.invocation import Invocation, json_option, pass_invoc
     "--service", default="", help="URL of the service, for another machine; its token is in MEMORY_OS_SERVICE_TOKEN."
 )
 @click.option("--until-eof", is_flag=True, help="End with standard input: how the service runs its own worker.")
+@click.option("--check", is_flag=True, help="Only say whether a worker of this machine is alive: exit code 0, else 1.")
 @json_option
 @pass_invocation
-def worker(invocation: Invocation, burst: bool, concurrency: int | None, service: str, until_eof: bool) -> None:
+def worker(
+    invocation: Invocation, burst: bool, concurrency: int | None, service: str, until_eof: bool, check: bool
+) -> int:
     """Work on the queue of this home until stopped (the service runs one worker by itself).
 
     Any number of workers may work on one queue. SIGTERM lets the jobs in hand finish first.
     """
+    if check:
+        return _check(invocation)
     from memory_os_workers.jobs.connection import WorkClient, service_token
     from memory_os_workers.jobs.worker import Process, leave, run
     from memory_os_workers.logs import configure_logs, log_to_stderr
@@ -35,4 +40,14 @@ def worker(invocation: Invocation, burst: bool, concurrency: int | None, service
     done = run(lambda: Process(settings, client, concurrency=wanted, burst=burst, until_eof=until_eof))
     if not until_eof:
         invocation.show(done, lambda out: out.print(f"{done['complete']} jobs done, {done['retried']} put back"))
-    leave()
+    return leave()
+
+
+def _check(invocation: Invocation) -> int:
+    """By the signs of life in the queue alone, so that it tells of a worker while the service is away."""
+    from memory_os_workers.jobs.worker import signs_of_life
+
+    signs, reason = signs_of_life(invocation.settings)
+    told = {"alive": bool(signs), "workers": signs, "reason": reason}
+    invocation.show(told, lambda out: out.print(reason or "alive: " + "; ".join(signs)))
+    return OK if signs else FINDINGS

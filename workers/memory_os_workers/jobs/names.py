@@ -59,6 +59,14 @@ def health_key(home_id: str, worker_id: str) -> str:
     return f"{prefix(home_id)}health:{worker_id}"
 
 
+def here_key(host: str, home: str) -> str:
+    """Set of the health keys of one machine's (or container's) workers for the home at this path: for `worker --check`.
+
+    By path and not by id, for whoever checks may not reach the service that knows the id.
+    """
+    return f"memory-os:here:{host}:{hashlib.sha256(home.encode()).hexdigest()[:16]}"
+
+
 def worker_id(host: str, pid: int) -> str:
     return f"{host}:{pid}"
 

@@ -92,6 +92,10 @@ class Queue:
         """A worker is known to be dead: its sign of life goes now. Raises QueueError."""
         await self._call(self._forget_worker(worker))
 
+    async def signs_of(self, here: str) -> list[str]:
+        """What ARQ says of each living worker of one machine, by its `names.here_key`. Raises QueueError."""
+        return await self._call(self._signs_of(here))
+
     async def server(self) -> str:
         """Which server process answers: its run id. Raises QueueError."""
 
@@ -171,6 +175,11 @@ class Queue:
             return {}
         found = await redis.mget([names.health_key(self.home_id, worker) for worker in workers])
         return {worker: None if sign is None else sign.decode() for worker, sign in zip(workers, found, strict=True)}
+
+    async def _signs_of(self, here: str) -> list[str]:
+        redis = await self._connected()
+        keys = sorted(await redis.smembers(here))
+        return [sign.decode() for sign in await redis.mget(keys) if sign is not None] if keys else []
 
     async def _put_back_lost(self) -> list[Job]:
         redis = await self._connected()
