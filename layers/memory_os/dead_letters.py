@@ -9,12 +9,14 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING, Any
 
 from memory_os.errors import BadRequest
 from memory_os.store import Row, Store
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 __all__ = ["DeadLetter", "DeadLetters", "dead_letters"]
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
 from memory_os.store import Store, open_store
+from memory_os.store.migrations import Migrations
 from memory_os.store.schema import SCHEMA_VERSION
-from sqlite_utils import Database, Migrations
+from sqlite_utils import Database
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_the_spool_is_taken_in_without_a_nudge(engine: Engine) -> None:
 
 
 def test_a_full_disk_keeps_the_spool_says_so_and_goes_on_when_there_is_room(engine: Engine) -> None:
-    writer = engine.store.database.conn
+    writer = engine.store._writer
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
     writer.execute(f"PRAGMA max_page_count = {pages}")
     for number in range(20):

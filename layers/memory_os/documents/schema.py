@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 __all__ = ["documents"]
 

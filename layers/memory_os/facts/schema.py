@@ -6,7 +6,12 @@ removal sets `removed_at`. `fact_changes` holds what is needed to take each step
 
 from __future__ import annotations
 
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 facts = Migrations("facts")
 

@@ -5,7 +5,12 @@ Ids only, beside the redacted question of a look-up and a redacted piece of the 
 
 from __future__ import annotations
 
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 ground_truth = Migrations("ground_truth")
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, fields
-from typing import Protocol, runtime_checkable
-
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memory_os.llm.messages import Call
 from memory_os.store import Store
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 usage = Migrations("llm")
 # Long enough for a month's figures; a row is 100 bytes.

@@ -5,7 +5,12 @@ They hold ids and figures, nobody's words: what is forgotten elsewhere takes its
 
 from __future__ import annotations
 
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 maintenance = Migrations("maintenance")
 

@@ -14,10 +14,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlite_utils import Database, Migrations
-
 from memory_os import constants
 from memory_os.errors import StoreCorrupt, StoreError, StoreNewer
+from memory_os.store.migrations import Migrations
 from memory_os.store.schema import SCHEMA_VERSION, base
 
 __all__ = ["Row", "Store", "damage", "is_damage", "open_store", "sweep_partials"]
@@ -46,7 +45,6 @@ class Store:
         self._closed = False
         self._home_id = ""
         self._writer = _connect(path)
-        self.database = Database(self._writer)
 
     def migrate(self, *migrations: Migrations) -> None:
         """Apply each set's new migrations, in order. Raises StoreNewer for a file of a later version."""
@@ -58,10 +56,10 @@ class Store:
                     f"{self.path} was written by a newer memory-os (schema {version}, this one knows {SCHEMA_VERSION}).",
                     cure="Upgrade memory-os, or point MEMORY_OS_HOME at another folder.",
                 )
-            base.apply(self.database)
+            base.apply(self._writer)
             self._writer.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             for one in migrations:
-                one.apply(self.database)
+                one.apply(self._writer)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

@@ -5,7 +5,12 @@ A layer's own tables stand in its own module (`facts/schema.py`, …), as a `Mig
 
 from __future__ import annotations
 
-from sqlite_utils import Database, Migrations
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 # Raised when a migration makes the file unreadable for the version before.
 SCHEMA_VERSION = 1
