@@ -21,7 +21,7 @@ from memory_os.llm.resolve import Resolved
 from memory_os.store import open_store
 from pydantic import BaseModel
 
-from memory_os_workers.bench.run import Figure
+from memory_os_workers.bench.scratch import Figure
 
 _CALLS = 200
 _WARM_UP = 10
