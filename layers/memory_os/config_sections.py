@@ -181,6 +181,15 @@ class WikiSettings(_Section):
     stale_days: Annotated[int, Field(ge=1)] = Field(90, description="a page so far behind its newest source is stale")
 
 
+class UnderstandingSettings(_Section):
+    """Extraction from turns; see docs/understanding.md. Nothing happens without a model."""
+
+    enabled: bool = Field(True, description="sessions turn into facts, entries and learnings by themselves")
+    idle_minutes: Annotated[float, Field(ge=0, le=10_000)] = Field(20.0, description="a session at rest so long is read")
+    turns: Annotated[int, Field(ge=1, le=1000)] = Field(20, description="a session that goes on is read every so many turns")
+    budget_tokens: Annotated[int, Field(ge=400, le=500_000)] = Field(16_000, description="of turns in one question")
+
+
 class GroundTruthSettings(_Section):
     carrier: Literal["soul", "section"] = Field("soul", description="where the rules stand: SOUL.md or prompt section")
     mode: Literal["observe", "point", "hold"] = Field("observe", description="a search for what stands in the prompt")
@@ -241,6 +250,7 @@ class Values(_Section):
     workers: WorkerSettings = WorkerSettings()
     documents: DocumentSettings = DocumentSettings()
     wiki: WikiSettings = WikiSettings()
+    understanding: UnderstandingSettings = UnderstandingSettings()
     ground_truth: GroundTruthSettings = GroundTruthSettings()
     scopes: ScopeSettings = ScopeSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()

@@ -46,6 +46,8 @@ from memory_os.sessions.schema import sessions as sessions_migrations
 from memory_os.store import Store, damage, is_damage, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
+from memory_os.understanding import Understanding
+from memory_os.understanding.schema import understanding as understanding_migrations
 from memory_os.vectors.connection import is_loopback
 from memory_os.wiki import Wiki, curates
 from memory_os.wiki_neighbours import WikiNeighbours
@@ -81,6 +83,7 @@ class Engine:
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
         self.ground_truth = GroundTruth(settings, store, self.index, self.facts)
+        self.understanding = Understanding(store, self.sessions, self.facts, self.fabric, self.workspace, settings)
         self.dead_letters = DeadLetters(store)
         self.intake = Intake(settings.spool_dir, store, self.capture.take)
         self.maintenance = Maintenance(self)
@@ -98,7 +101,7 @@ class Engine:
             settings.database,
             [
                 sessions_migrations, facts_migrations, fabric_migrations, documents_migrations, dead_letters,
-                maintenance_migrations, ground_truth_migrations,
+                maintenance_migrations, ground_truth_migrations, understanding_migrations,
             ],
         )
         try:
@@ -175,6 +178,10 @@ class Engine:
         scope = scope_of(payload, self.settings.values.scopes.aliases)
         if payload.get("event") == "plugin_faults":
             self._count_faults(payload.get("counts"))
+        elif payload.get("event") == "session_over":
+            at = payload.get("at")
+            ended = float(at) if isinstance(at, (int, float)) else time.time()
+            self.understanding.session_ended(plain_text(payload.get("session_id")), scope.key, ended)
         return {"ok": True, "verdict": self.ground_truth.watch.observe(payload, scope.key)}
 
     def check(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,8 +190,10 @@ class Engine:
         return self.ground_truth.watch.check(payload, scope.key)
 
     def report(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Whether memory helped; of one person unless `everyone` is asked for."""
+        """Whether memory helped; of one person unless `everyone` is asked for. `junk`: a sample of what was extracted."""
         scope = "" if payload.get("everyone") else scope_of(payload, self.settings.values.scopes.aliases).key
+        if payload.get("junk"):
+            return self.understanding.sample(min(int(payload["junk"]), 500), scope)
         return self.ground_truth.figures(payload, scope, time.time())
 
     # -- tools and commands ----------------------------------------------------------------------------------------
@@ -239,6 +248,7 @@ class Engine:
             "passages": _read(self.index.count, None),
             "maintenance": _read(self.maintenance.status, dict[str, Any]()),
             "models": _read(self._models, dict[str, Any]()),
+            "understanding": _read(lambda: self.understanding.status(time.time()), dict[str, Any]()),
             "egress": [*self._egress(), *self.maintenance.alerts.egress],
             "ground_truth": _read(lambda: self.ground_truth.status(time.time()), dict[str, Any]()),
             "notes": self._notes(),
@@ -254,6 +264,7 @@ class Engine:
         self.recaller.first_turn_extras = self._first_turn
         self.recaller.notes = self.ground_truth.notes
         self.forgetting.drop_backups = self.maintenance.full.drop
+        self.forgetting.resting_on = self.understanding.resting_on
         self.facts.searcher = self.searching.passages
         self.fabric.searcher = self.searching.passages
 

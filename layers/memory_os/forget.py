@@ -80,6 +80,8 @@ class Forget:
         self.workspace = Workspace(sessions.settings, store, index)
         # Deletes what full backups hold of it: how many went, and what is said of those elsewhere. The engine sets it.
         self.drop_backups: Callable[[float], tuple[int, list[str]]] = lambda _: (0, [])
+        # Facts and passages that were extracted from these turns of a scope: they go with them. The engine sets it.
+        self.resting_on: Callable[[Sequence[str], str], tuple[list[int], list[Passage]]] = lambda turns, scope: ([], [])
 
     def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """One of `id`/`ids`, `query`, `session`, `all_mine`; all but ids list first and act with `confirm`.
@@ -179,6 +181,7 @@ class Forget:
 
     def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
         gone = Gone(Quotes(caller.scope.key))
+        self._add_what_rests_on(targets, caller.scope)
         for passage in targets.passages:
             self._forget_elsewhere(passage, caller.now, gone)
         with self.store.write() as db:
@@ -190,6 +193,21 @@ class Forget:
         self._scrub(caller.now, gone)
         gone.notes += self._not_ours(gone, targets)
         return self._result(gone, caller)
+
+    def _add_what_rests_on(self, targets: Targets, scope: Scope) -> None:
+        """What was extracted from the turns that go is nothing but their words told again."""
+        turns: set[str] = set()
+        for message_id in targets.messages:
+            rows = self.store.rows(
+                "SELECT m.turn_id FROM messages m JOIN messages o ON o.content_hash = m.content_hash AND o.scope = m.scope"
+                " WHERE o.id = ? AND m.scope = ? AND m.turn_id <> ''",
+                (message_id, scope.key),
+            )
+            turns |= {row["turn_id"] for row in rows}
+        facts, passages = self.resting_on(sorted(turns), scope.key)
+        targets.facts += [one for one in facts if one not in targets.facts]
+        there = {one.id for one in targets.passages}
+        targets.passages += [one for one in passages if one.id not in there]
 
     def _forget_messages(self, db: sqlite3.Connection, ids: Sequence[int], caller: Caller, gone: Gone) -> None:
         on_host = False

@@ -96,7 +96,7 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
         "Keep, find, correct and remove durable facts. "
         "add: content. search: query. probe, related: entity. reason: entities. contradict: facts that disagree. "
         "update: fact_id with content (the old text stays as history) or other fields. remove, undo, history: fact_id. "
-        "list. contradict with fact_id, other_id, verdict judges a pair.",
+        "list (as_of: what held then). contradict with fact_id, other_id, verdict judges a pair; replaces: the first is newer.",
         "action",
         action=_text(
             "", "add", "search", "probe", "related", "reason", "contradict", "update", "remove", "list", "history", "undo"
@@ -107,9 +107,10 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
         entities=_list(),
         fact_id=_text("f:… of a recalled line, or a number"),
         other_id=_text(),
-        verdict=_text("", "contradiction", "consistent"),
+        verdict=_text("", "contradiction", "consistent", "replaces"),
         category=_text("", *_CATEGORIES),
         tags=_list(),
+        as_of=_text("Date"),
         valid_from=_text("Date"),
         valid_to=_text("Date"),
         trust_delta={"type": "number"},

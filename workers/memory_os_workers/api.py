@@ -238,7 +238,7 @@ async def _status(request: web.Request) -> web.Response:
 
 async def _report(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
-    payload = checked(await _body(request), {"since": (int, float), "everyone": bool, "user": str, "profile": str})
+    payload = checked(await _body(request), {"since": (int, float), "everyone": bool, "user": str, "profile": str, "junk": int})
     engine = await service.engine()
     return web.json_response(await _in(service.executors.tools, engine.report, payload))
 

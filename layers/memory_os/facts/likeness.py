@@ -65,7 +65,7 @@ def near_equal(first: str, second: str) -> bool:
 
 def overlap(first: str, second: str) -> float:
     """Jaccard similarity of words, and of characters where a script has no spaces. In [0, 1]."""
-    one, other = _units(first), _units(second)
+    one, other = units(first), units(second)
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
@@ -110,7 +110,8 @@ def _surface(text: str, shorter: str, longer: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _units(text: str) -> frozenset[str]:
+def units(text: str) -> frozenset[str]:
+    """The words of a text, whatever their case, and the single characters of scripts without spaces."""
     plain = _plain(text).casefold()
     words = _WORD.findall(_UNSPACED_CHARS.sub(" ", plain))
     return frozenset(words) | frozenset(_UNSPACED_CHARS.findall(plain))

@@ -89,6 +89,24 @@ class FactReader:
         condition = "AND (:category = '' OR f.category = :category) ORDER BY f.created_at DESC, f.id DESC"
         return self._current(condition, scope, now, category=category)
 
+    def as_of(self, scope: Scope, at: float, *, category: str = "", entity: str = "") -> list[Fact]:
+        """What was held true at a time (epoch seconds), newest first: what has been replaced since is among it.
+
+        A fact holds from `valid_from`, or from when it was stated, until it was replaced, removed or ran out.
+        """
+        rows = self.store.rows(
+            f"{FACT_SELECT} WHERE f.scope = :scope AND coalesce(f.valid_from, f.created_at) <= :at"
+            " AND (f.valid_to IS NULL OR f.valid_to > :at) AND (:category = '' OR f.category = :category)"
+            " ORDER BY f.created_at DESC, f.id DESC",
+            {"scope": scope.key, "at": at, "category": category},
+        )
+        name = storable(entity)
+        key = entity_key(name)
+        return [
+            fact for fact in map(fact_of, rows)
+            if not key or mentions(fact.text, name) or key in map(entity_key, fact.entities)
+        ]  # fmt: skip
+
     def search(self, query: str, caller: Caller, limit: int) -> list[Fact]:
         """Facts on the words (and, with the engine's searcher, the meaning) of a query, best first."""
         clean = storable(query)

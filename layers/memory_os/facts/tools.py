@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ACTIONS = (
     "add", "search", "probe", "related", "reason", "contradict", "update", "remove", "list", "history", "undo",
 )  # fmt: skip
-VERDICTS = ("contradiction", "consistent")
+VERDICTS = ("contradiction", "consistent", "replaces")
 
 # As the holographic provider has them, so that prompts written for it keep working.
 MIN_TRUST = 0.3
@@ -128,8 +128,16 @@ class FactTools:
 
     def _list(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         category = arguments.choice("category", CATEGORIES, "")
-        found = self.facts.current(caller.scope, caller.now, category=category)
-        return self._listed(found, arguments, caller, min_trust=0.0)
+        at = _moment(arguments, "as_of", end=True)
+        if at is None:
+            found = self.facts.current(caller.scope, caller.now, category=category)
+            return self._listed(found, arguments, caller, min_trust=0.0)
+        # A mere day is asked for as it ended, and today as it is now.
+        at = min(at, caller.now)
+        held = self.facts.as_of(caller.scope, at, category=category, entity=arguments.text("entity", longest=200))
+        return self._paged(
+            held, lambda fact: {**self._shown(fact, caller.now), **_ended(fact)}, lambda fact: (fact,), arguments
+        )
 
     def _history(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         versions = self.facts.history(self._fact(arguments, caller))
@@ -140,7 +148,7 @@ class FactTools:
         return self._paged(versions, shown, lambda fact: (fact,), arguments)
 
     def _contradict(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """With fact_id and other_id: record a verdict. Without: list the pairs."""
+        """With fact_id and other_id: record a verdict (`replaces`: the first takes the other's place). Without: list the pairs."""
         if arguments.text("other_id"):
             return self._judged(arguments, caller)
         pairs = self.facts.conflicts(caller.scope, caller.now, arguments.text("entity"))
@@ -158,6 +166,9 @@ class FactTools:
         fact = self._fact(arguments, caller)
         other = self.facts.get(arguments.text("other_id"), caller.scope)
         verdict = arguments.choice("verdict", VERDICTS, "contradiction")
+        if verdict == "replaces":
+            kept = self.facts.supersede(other, fact, caller.now, turn=caller.turn_id)
+            return {"id": kept.handle, "replaces": other.handle, "note": "action=undo on the replaced one takes it back."}
         recorded = self.facts.mark(fact, other, caller.now, consistent=verdict == "consistent")
         state = "contradiction" if recorded else "consistent"
         return {"a": fact.handle, "b": other.handle, "state": state, "verdict": verdict}

@@ -112,6 +112,23 @@ class Facts(FactWriter):
             log_change(db, Change("supersede", old.id, into.id, detail=detail), now)
             return into
 
+    def supersede(self, old: Fact, new: Fact, at: float, *, turn: str = "", born: bool = False) -> Fact:
+        """Let one live fact take the place of another of its scope from `at` on; the old one stays as history.
+
+        `at` in epoch seconds. Undoable on either; `born`: the new one came by this step, and goes when it is undone.
+        Returns the new one. Raises BadRequest if either is no longer live, or they are not two facts of one scope.
+        """
+        if old.id == new.id or old.scope != new.scope:
+            raise BadRequest("A fact can't take its own place.", cure="Give two different ids: fact_id and other_id.")
+        with self.store.write() as db:
+            before, after = self._live(db, old), self._live(db, new)
+            until = at if before.valid_to is None else min(at, before.valid_to)
+            db.execute("UPDATE facts SET superseded_by = ?, valid_to = ? WHERE id = ?", (after.id, until, before.id))
+            self.index.update(before.passage_id, valid_to=until, archived=True)
+            detail = {"valid_to": before.valid_to, "created": born, "weight": 0.0}
+            log_change(db, Change("supersede", before.id, after.id, turn, detail), at)
+            return after
+
     # -- trust -----------------------------------------------------------------------------------------------------
 
     def feedback(self, fact: Fact, helpful: bool, now: float, *, turn: str = "") -> Fact:
@@ -174,6 +191,12 @@ class Facts(FactWriter):
                 for fact in (self._fresh(db, one), self._fresh(db, other)):
                     self._counted(db, fact, 0.0, trust.MUTUAL_CONTRADICTION, now)
             return recorded or not consistent
+
+    def propose(self, one: Fact, other: Fact, now: float) -> None:
+        """Note that one of two facts may have taken the other's place: both stand, until somebody says."""
+        pair = (min(one.id, other.id), max(one.id, other.id))
+        with self.store.write() as db:
+            db.execute("INSERT OR IGNORE INTO fact_conflicts(a, b, found_at) VALUES(?, ?, ?)", (*pair, now))
 
     # -- taking back -----------------------------------------------------------------------------------------------
 

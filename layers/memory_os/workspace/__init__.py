@@ -89,6 +89,10 @@ class Workspace:
         wanted = _normal(text)
         return [name for name in HOST_FILES if any(_says(entry, wanted) for entry in self._entries(name))]
 
+    def entries(self) -> list[str]:
+        """The entries of both files, folded: what the host tells the model anyway."""
+        return [entry for name in HOST_FILES for entry in self._entries(name)]
+
     def _entries(self, name: str) -> list[str]:
         try:
             entries: list[str] | None = self._read(self._folder / name, _normal_entries)
@@ -148,6 +152,11 @@ class Workspace:
         if {one.id: one.created_at for one in held} != {one.id: one.created_at for one in wanted.values()}:
             self.index.replace(CREATIVE_SOURCE, list(wanted.values()))
         return [*learnings[-FIRST_LEARNINGS:], *questions[-FIRST_QUESTIONS:]]
+
+    def passage_of(self, text: str) -> Passage | None:
+        """The indexed line of CREATIVE.md that says this text."""
+        wanted = _normal(text)
+        return next((one for one in self.index.of_source(CREATIVE_SOURCE) if _normal(one.text) == wanted), None)
 
     def _passage(self, kind: str, item: Item) -> Passage:
         text, _ = redact(storable(strip_fence(item.text)))

@@ -36,12 +36,14 @@ def facts() -> None:
 @click.option("--category", default="", help="Only this category.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100), help="At most this many.")
 @click.option("--cursor", default="", help="Go on from an earlier page.")
+@click.option("--as-of", default="", help="What was held true at this UTC day or time, e.g. 2026-11-01.")
 @user_option
 @json_option
 @pass_invocation
-def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, user: str) -> int:
-    """List the facts held true now, newest first."""
-    return _page(invocation, user, {"action": "list", "category": category, "limit": limit, "cursor": cursor})
+def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, as_of: str, user: str) -> int:
+    """List the facts held true now, or at another time, newest first."""
+    arguments = {"action": "list", "category": category, "limit": limit, "cursor": cursor, "as_of": as_of}
+    return _page(invocation, user, arguments)
 
 
 @facts.command("search")
@@ -106,6 +108,31 @@ def fact_history(invocation: Invocation, fact_id: str, user: str) -> int:
     return _page(invocation, user, {"action": "history", "fact_id": fact_id})
 
 
+@facts.command("resolve")
+@click.argument("fact_id", required=False)
+@click.argument("other_id", required=False)
+@click.option("--both", is_flag=True, help="Both hold; neither takes the other's place.")
+@user_option
+@json_option
+@pass_invocation
+def resolve_facts(invocation: Invocation, fact_id: str | None, other_id: str | None, both: bool, user: str) -> int:
+    """Show the facts that contradict, or may, side by side; or let FACT_ID take the place of OTHER_ID.
+
+    The replaced one stays as history, and `facts undo` takes the verdict back. Exit code 1: there is something to resolve.
+    """
+    if not fact_id:
+        found = _call(invocation, user, "fact_store", {"action": "contradict", "limit": 50})
+        invocation.show(found, lambda out: _render_pairs(out, found))
+        return FINDINGS if found.get("results") else OK
+    if not other_id:
+        raise BadRequest("Two facts are needed.", cure="`memory-os facts resolve` lists the pairs.")
+    verdict = "consistent" if both else "replaces"
+    return _show(
+        invocation, user, "fact_store",
+        {"action": "contradict", "fact_id": fact_id, "other_id": other_id, "verdict": verdict},
+    )  # fmt: skip
+
+
 @facts.command("feedback")
 @click.argument("fact_id")
 @click.argument("verdict", type=click.Choice(["helpful", "unhelpful"]))
@@ -163,6 +190,19 @@ def _render_page(out: Console, found: dict[str, Any]) -> None:
     print_table(out, ("id", "date", "trust", "category", "until", "fact"), rows)
     if found.get("cursor"):
         out.print(f"{len(results)} of {found.get('total')}; go on with --cursor {found['cursor']}")
+
+
+def _render_pairs(out: Console, found: dict[str, Any]) -> None:
+    """Each pair as two rows, with what is known of both."""
+    for pair in found.get("results") or []:
+        judged = f", judged consistent {pair['judged_consistent']}" if "judged_consistent" in pair else ""
+        out.print(f"{pair['state']} since {pair['since']}{judged}")
+        for one in (pair["a"], pair["b"]):
+            out.print(f"  {one['id']}  {one['date']}  trust {one['trust']:.2f}  {one['text']}", highlight=False)
+    if found.get("results"):
+        out.print("`memory-os facts resolve KEPT REPLACED` settles a pair, with --both that both hold.")
+    else:
+        out.print("Nothing contradicts.")
 
 
 def _ended(fact: dict[str, Any]) -> str:

@@ -35,10 +35,16 @@ def _since(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
 @click.command()
 @click.option("--since", default="7d", show_default=True, callback=_since, help="A span (7d, 36h, 2w) or a UTC day.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write the plot to this SVG file.")
+@click.option("--junk", is_flag=True, help="Instead, a random sample of what was extracted from turns, to be looked at.")
+@click.option("--sample", default=20, show_default=True, type=click.IntRange(1, 500), help="How many, with --junk.")
 @json_option
 @pass_invocation
-def report(invocation: Invocation, since: float, svg: Path | None) -> int:
+def report(invocation: Invocation, since: float, svg: Path | None, junk: bool, sample: int) -> int:
     """Show how often memory was used, ignored or wrong, what was searched for again, and what recall missed."""
+    if junk:
+        drawn = invocation.service().post("/v1/report", {"junk": sample, "everyone": True, **invocation.caller()})
+        invocation.show(drawn, lambda out: _render_sample(out, drawn))
+        return OK
     body = {"since": since, "everyone": True, **invocation.caller()}
     found = invocation.service().post("/v1/report", body)
     if svg is not None:
@@ -63,6 +69,17 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     _render_lists(out, found)
     if found["proposal"]:
         out.print(f"\nProposal: {found['proposal']}")
+
+
+def _render_sample(out: Console, drawn: dict[str, Any]) -> None:
+    """Each item over the person's words that it rests on."""
+    for name in ("turns", "admitted"):
+        out.print(f"{name.capitalize()}: {', '.join(f'{count} {what}' for what, count in drawn[name].items()) or 'none'}")
+    for one in drawn["items"]:
+        kind = f"{one['kind']}, {one['outcome']}, confidence {one['confidence']:.2f} ({one['ref']})"
+        out.print(f"\n{when(one['at'])} {kind}", highlight=False)
+        out.print(f"  {_cut(one['text'])}", highlight=False, markup=False)
+        out.print(f"  said: {_cut(one['said'])}", highlight=False, markup=False)
 
 
 def _render_total(out: Console, total: dict[str, Any]) -> None:

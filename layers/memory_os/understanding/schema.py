@@ -1,0 +1,76 @@
+"""What is remembered of understanding itself: which turns were read, what each item rests on, what failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory_os.store.migrations import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+understanding = Migrations("understanding")
+
+
+@understanding()
+def m001_ledger(db: Database) -> None:
+    """A turn in `understood_turns` is never read again. Items hold no text: it stands where `ref` points."""
+    db.conn.execute(
+        """
+        CREATE TABLE understood_turns(
+            scope TEXT NOT NULL,
+            turn_id TEXT NOT NULL,
+            session_id TEXT NOT NULL,
+            at REAL NOT NULL,
+            outcome TEXT NOT NULL,               -- read, small talk, withdrawn, given up
+            PRIMARY KEY(scope, turn_id)
+        ) WITHOUT ROWID
+        """
+    )
+    db.conn.execute(
+        """
+        CREATE TABLE understood_items(
+            id INTEGER PRIMARY KEY,
+            at REAL NOT NULL,
+            scope TEXT NOT NULL,
+            session_id TEXT NOT NULL,
+            turn_id TEXT NOT NULL,
+            kind TEXT NOT NULL,                  -- fact, conclusion, entry, learning, question
+            outcome TEXT NOT NULL,               -- added, strengthened, superseded, history, proposed, contradiction
+            ref TEXT NOT NULL,                   -- fact:<id>, fabric:<key>, or the id of a passage of CREATIVE.md
+            confidence REAL NOT NULL
+        )
+        """
+    )
+    db.conn.execute("CREATE INDEX understood_items_turn ON understood_items(scope, turn_id)")
+    db.conn.execute("CREATE INDEX understood_items_at ON understood_items(at)")
+    db.conn.execute(
+        """
+        CREATE TABLE understanding_sessions(
+            scope TEXT NOT NULL,
+            session_id TEXT NOT NULL,
+            ended_at REAL,                       -- when the host said that it is over
+            failures INTEGER NOT NULL DEFAULT 0, -- in a row, of what the model said; a model that is away is none
+            retry_at REAL NOT NULL DEFAULT 0,
+            problem TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY(scope, session_id)
+        ) WITHOUT ROWID
+        """
+    )
+
+
+@understanding()
+def m002_relations(db: Database) -> None:
+    """What a fact says of what: by this a newer fact finds the one it replaces."""
+    db.conn.execute(
+        """
+        CREATE TABLE fact_relations(
+            fact_id INTEGER PRIMARY KEY REFERENCES facts(id) ON DELETE CASCADE,
+            scope TEXT NOT NULL,
+            subject TEXT NOT NULL,               -- entities.entity_key
+            relation TEXT NOT NULL,              -- likewise
+            several INTEGER NOT NULL             -- 1: it may hold several values at a time (likes, speaks)
+        )
+        """
+    )
+    db.conn.execute("CREATE INDEX fact_relations_key ON fact_relations(scope, subject, relation)")
