@@ -181,7 +181,7 @@ class Engine:
         elif payload.get("event") == "session_over":
             at = payload.get("at")
             ended = float(at) if isinstance(at, (int, float)) else time.time()
-            self.understanding.session_ended(plain_text(payload.get("session_id")), scope.key, ended)
+            self.understanding.session_ended(plain_text(payload.get("session_id")), ended)
         return {"ok": True, "verdict": self.ground_truth.watch.observe(payload, scope.key)}
 
     def check(self, payload: Mapping[str, Any]) -> dict[str, Any]:

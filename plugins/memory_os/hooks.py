@@ -101,14 +101,21 @@ def on_session_end(session_id: Any = "", turn_id: Any = "", **more: Any) -> None
 
 
 @guarded
-def on_session_finalize(**more: Any) -> None:
-    """Nothing: every turn is on disk already, and this may repeat or never come."""
+def on_session_finalize(session_id: Any = "", **more: Any) -> None:
+    """Tell the service, which waits for nothing more then. It may repeat, never come, or run on the event loop."""
+    _session_over(_text(session_id), _text(more.get("platform")))
 
 
 @guarded
 def on_session_reset(**more: Any) -> None:
     """A new session began for whoever had the old one. May run on the gateway's event loop: nothing that waits."""
     turn.follow(current_home(), _text(more.get("old_session_id")), _text(more.get("new_session_id")), same_chat=False)
+    _session_over(_text(more.get("old_session_id")), _text(more.get("platform")))
+
+
+def _session_over(session_id: str, platform: str) -> None:
+    if session_id and not turn.unattended(session_id, platform):
+        courier.observe(current_home(), "session_over", session_id=session_id)
 
 
 @guarded

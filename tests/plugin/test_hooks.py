@@ -371,13 +371,18 @@ def test_searches_are_reported_and_nothing_else(peer: Peer) -> None:
     assert first["result"] == "12345" and first["milliseconds"] == 3 and first["tool_call_id"] == "c"
 
 
-def test_the_service_is_woken_by_a_session_and_told_nothing_of_it(peer: Peer) -> None:
+def test_the_service_is_woken_by_a_session_and_told_when_it_is_over(peer: Peer) -> None:
     hooks.on_session_start(session_id="s1", model="m", platform="cli")
     hooks.on_session_reset(session_id="s2", platform="cli", old_session_id="s1", new_session_id="s2")
     hooks.on_session_finalize(session_id="s1", platform="cli")
     hooks.on_session_start(session_id="cron_1_2", platform="cron")
+    hooks.on_session_finalize(session_id="cron_1_2", platform="cron")
+    hooks.on_session_finalize(session_id=None, platform="gateway")
     courier.wait_empty(5)
-    assert peer.requests == [("/v1/spool", {})]
+    assert peer.asked("/v1/spool") == [{}]
+    over = [(body["event"], body["session_id"]) for body in peer.asked("/v1/observe")]
+    assert over == [("session_over", "s1"), ("session_over", "s1")], "what is told twice changes nothing"
+    assert len(peer.requests) == 3
 
 
 def test_session_hooks_return_at_once_even_when_the_service_hangs(peer: Peer) -> None:

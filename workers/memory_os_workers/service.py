@@ -199,6 +199,7 @@ class Service:
         """The queue and its worker, when everything that a turn waits for is there."""
         from memory_os_workers.jobs.pipeline import Pipeline
         from memory_os_workers.jobs.reconciliation import Reconciliation
+        from memory_os_workers.understanding import Understander
 
         pipeline = Pipeline(
             engine,
@@ -217,6 +218,8 @@ class Service:
         self.reconciliation = Reconciliation(engine, pipeline, house=self.executors.house)
         pipeline.look_at_documents = self.reconciliation.look_now
         self._tasks.append(asyncio.create_task(self.reconciliation.run()))
+        reader = Understander(engine, pipeline, executor=self.executors.pipeline, nudge=self.embed_soon)
+        self._tasks.append(asyncio.create_task(reader.run()))
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background

@@ -83,18 +83,33 @@ class Understanding:
             scope, session_id, tuple(turns), lines, {label: fact.id for label, fact in known.items()}, budget
         )
 
-    def session_ended(self, session_id: str, scope: str, at: float) -> None:
-        """The host says that a session is over: it is read without waiting for idleness."""
+    def session_ended(self, session_id: str, at: float) -> None:
+        """The host says that a session is over, whoever spoke in it: it is read without waiting for idleness.
+
+        Its last turn may still be on the way to memory.
+        """
         if not session_id:
             return
         with self._store.write() as db:
             db.execute(
-                "INSERT INTO understanding_sessions(scope, session_id, ended_at) VALUES(?, ?, ?)"
+                "INSERT INTO understanding_sessions(scope, session_id, ended_at) VALUES('', ?, ?)"
                 " ON CONFLICT(scope, session_id) DO UPDATE SET ended_at = excluded.ended_at",
-                (scope, session_id, at),
+                (session_id, at),
             )
 
     # -- what came of it -----------------------------------------------------------------------------------------------
+
+    def deliver(self, told: Mapping[str, Any], now: float) -> dict[str, Any]:
+        """Take a delivery, or note a failure (`asking.delivery_of`). Raises BadRequest for what is neither."""
+        if "failed" not in told:
+            return self.take(told, now)
+        scope, session_id, problem = (told.get(name) for name in ("scope", "session_id", "failed"))
+        if not (isinstance(scope, str) and isinstance(session_id, str) and isinstance(problem, str)):
+            raise BadRequest("A failure needs scope, session_id and failed.")
+        self.failed(
+            scope, session_id, problem, now, retry_at=float(told.get("retry_at") or 0.0), final=bool(told.get("final"))
+        )
+        return {"turns": 0, "kept": 0, "dropped": {}}
 
     def take(self, read: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Keep what a model read (`Read.as_dict`). Turns that were read meanwhile, or are gone, give nothing.

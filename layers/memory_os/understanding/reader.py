@@ -61,8 +61,9 @@ class Reader:
             mark = 0 if abs(now - self._looked_at) >= _FULL_LOOK_S else self._mark
         rows = self._store.rows(
             "SELECT m.scope, m.session_id, count(*) AS n, min(m.id) AS first, max(m.id) AS last, min(m.said_at) AS first_at,"
-            " max(m.said_at) AS last_at, s.ended_at, coalesce(s.retry_at, 0) AS retry_at, coalesce(s.problem, '') AS problem"
+            " max(m.said_at) AS last_at, e.ended_at, coalesce(s.retry_at, 0) AS retry_at, coalesce(s.problem, '') AS problem"
             " FROM messages m LEFT JOIN understanding_sessions s ON s.scope = m.scope AND s.session_id = m.session_id"
+            " LEFT JOIN understanding_sessions e ON e.scope = '' AND e.session_id = m.session_id"
             f" WHERE {_WAITING} GROUP BY m.scope, m.session_id ORDER BY first_at",
             {"mark": mark},
         )

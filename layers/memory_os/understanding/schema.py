@@ -47,7 +47,7 @@ def m001_ledger(db: Database) -> None:
     db.conn.execute(
         """
         CREATE TABLE understanding_sessions(
-            scope TEXT NOT NULL,
+            scope TEXT NOT NULL,                 -- '' for what is true of all who speak in it: ended_at
             session_id TEXT NOT NULL,
             ended_at REAL,                       -- when the host said that it is over
             failures INTEGER NOT NULL DEFAULT 0, -- in a row, of what the model said; a model that is away is none

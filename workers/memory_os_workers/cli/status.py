@@ -177,7 +177,20 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     for note in found.get("notes") or []:
         out.print(f"Note: {note}")
     out.print(f"Language model: {_models(found.get('models') or {})}")
+    if found.get("understanding"):
+        out.print(f"Turns to be read: {_unread(found['understanding'])}")
     out.print(f"Leaves this machine: {', '.join(found['egress']) or 'nothing'}")
+
+
+def _unread(found: dict[str, Any]) -> str:
+    """What waits for extraction, and for what."""
+    waiting = f"{found['waiting_turns']} in {found['waiting_sessions']} sessions"
+    waiting += f" since {when(found['waits_since'])}" if found["waits_since"] else ""
+    if not found["enabled"]:
+        return f"{waiting}; understanding.enabled is false"
+    if not found["model"]:
+        return f"{waiting}; they wait for a language model"
+    return f"{waiting}; {found['items']} items extracted" + (f"; {found['problem']}" if found["problem"] else "")
 
 
 def _models(models: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a worker can do, as ARQ functions: `embed`, `ingest`, `curate`, `index_fabric`, `maintain`, two for the benchmark.
+"""What a worker can do, as ARQ functions: embedding, documents, curation, understanding …, two for the benchmark.
 
 Each is idempotent: it asks the service what is still to be done, does it, and delivers. A transient fault is tried again
 with back-off; a permanent one, or the last attempt, becomes a dead letter.
@@ -97,6 +97,20 @@ async def curate(tools: Tools, name: str, stamp: str) -> str:
     return str(told["status"])
 
 
+async def understand(tools: Tools, session: str, scope: str, watermark: int) -> str:
+    """Have a model read a session's turns up to a message's number; the service keeps what lasts. Returns how it went.
+
+    What a model fails with is delivered too: the turns wait with the service, which says when they are tried again.
+    """
+    body = {"session": session, "scope": scope, "watermark": watermark}
+    reading = (await tools.ask(tools.service.post, "turns", body))["reading"]
+    if reading is None:
+        return "nothing to read"
+    told = await tools.understand(reading)
+    await tools.ask(tools.service.post, "understood", told)
+    return "failed" if "failed" in told else "read"
+
+
 async def index_fabric(tools: Tools, slot: str) -> str:
     """Have the service take in what changed in the fabric folder."""
     return str((await tools.ask(tools.service.post, "fabric", {"slot": slot}))["result"])
@@ -119,7 +133,7 @@ async def wait(tools: Tools, number: int = 0, seconds: float = 0.1) -> None:
 
 
 FUNCTIONS: dict[str, Work] = {
-    one.__name__: one for one in (embed, ingest, curate, index_fabric, maintain, noop, wait)
+    one.__name__: one for one in (embed, ingest, curate, understand, index_fabric, maintain, noop, wait)
 }
 
 

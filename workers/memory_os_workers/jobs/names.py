@@ -24,7 +24,9 @@ ALIVE_S = 15.0
 COMPLETION_WAIT_S = 20
 
 # Longest run of a job, by function. Whatever dies is put back within ALIVE_S, long before these.
-TIMEOUTS_S = {"embed": 120, "ingest": 300, "curate": 900, "maintain": 1800, "index_fabric": 300, "noop": 10, "wait": 60}
+TIMEOUTS_S = {
+    "embed": 120, "ingest": 300, "curate": 900, "understand": 3600, "maintain": 1800, "index_fabric": 300, "noop": 10, "wait": 60,
+}  # fmt: skip
 
 # Hashes of one `embed` job: one call of the encoder, a second or two on two cores.
 EMBED_JOB_MAX = 32

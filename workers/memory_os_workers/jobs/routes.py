@@ -3,6 +3,7 @@
     POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
     POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
     POST /v1/work/curated   POST /v1/work/fabric       POST /v1/work/spent      POST /v1/work/usage
+    POST /v1/work/turns     POST /v1/work/understood
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -51,6 +52,8 @@ class WorkRoutes:
                 web.post("/v1/work/duty", self.duty),
                 web.post("/v1/work/curated", self.curated),
                 web.post("/v1/work/fabric", self.fabric),
+                web.post("/v1/work/turns", self.turns),
+                web.post("/v1/work/understood", self.understood),
                 web.post("/v1/work/spent", self.spent),
                 web.post("/v1/work/usage", self.usage),
                 web.get("/v1/dlq", self.dlq),
@@ -151,6 +154,22 @@ class WorkRoutes:
         result = await asyncio.get_running_loop().run_in_executor(house, engine.fabric.refresh)
         self._service.embed_soon()
         return web.json_response({"result": str(result)})
+
+    async def turns(self, request: web.Request) -> web.Response:
+        """The unread turns of a session up to a message's number; null when none of them needs a model."""
+        body = checked(await _body(request), {"session": str, "scope": str, "watermark": int})
+        engine = await self._service.engine()
+        session, scope, last = str(body.get("session") or ""), str(body.get("scope") or ""), int(body.get("watermark") or 0)
+        reading = await self._in_thread(engine.understanding.reading, scope, session, last, time.time())
+        return web.json_response({"reading": None if reading is None else reading.as_dict()})
+
+    async def understood(self, request: web.Request) -> web.Response:
+        """What a model read in a session's turns, or why it could not."""
+        body = checked(await _body(request), {"scope": str, "session_id": str})
+        engine = await self._service.engine()
+        result = await self._in_thread(engine.understanding.deliver, body, time.time())
+        self._service.embed_soon()
+        return web.json_response(result)
 
     async def spent(self, request: web.Request) -> web.Response:
         """Model units since a time, of one job or of all."""

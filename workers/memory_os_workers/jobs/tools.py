@@ -56,18 +56,29 @@ class Tools:
 
     async def curate(self, name: str) -> Curated:
         """One raw file of the wiki. Raises WikiError and what a model raises."""
-        from memory_os.llm import ModelClient
         from memory_os.wiki import Neighbour, Wiki
-
-        from memory_os_workers.jobs.usage import ServiceUsage
 
         async def near(text: str) -> list[Neighbour]:
             found = await self.ask(self.service.request, "/v1/wiki/related", {"text": text})
             return [Neighbour(str(one["page"]), float(one["similarity"])) for one in found["neighbours"]]
 
+        return await Wiki(self.settings).curate(name, self._client(), near)
+
+    async def understand(self, reading: dict[str, Any]) -> dict[str, Any]:
+        """What a model reads in a session's turns (`Reading.as_dict`), or why it can't: what the service takes."""
+        from memory_os.understanding.asking import delivery_of
+        from memory_os.understanding.reading import Reading
+
+        return await delivery_of(self._client(), Reading.from_dict(reading))
+
+    def _client(self) -> ModelClient:
+        from memory_os.llm import ModelClient
+
+        from memory_os_workers.jobs.usage import ServiceUsage
+
         if self._model is None:
             self._model = ModelClient.open(self.settings, ServiceUsage(self))
-        return await Wiki(self.settings).curate(name, self._model, near)
+        return self._model
 
     def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         from memory_os.embedding import FINGERPRINT, load_embedder

@@ -1,0 +1,40 @@
+"""One session's reading taken to a model, and what is delivered of it, be it a failure. For a worker and the service alike."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from memory_os.errors import BudgetSpent, ContextTooLong, ModelContent, ModelError, ModelUnavailable
+from memory_os.llm import ModelClient
+from memory_os.understanding.extraction import read
+from memory_os.understanding.reading import Reading
+
+# What nobody can mend by asking again soon: no model, a key that is refused.
+_NOT_SOON_S = 600.0
+
+
+async def delivery_of(model: ModelClient, reading: Reading) -> dict[str, Any]:
+    """`Read.as_dict`, or `{"scope", "session_id", "failed", "retry_at", "final"}`: what `Understanding.deliver` takes.
+
+    Never raises what a model raises: the turns wait in memory.db, and the service says when they are tried again.
+    """
+    try:
+        return (await read(model.ask, reading, model.context_tokens)).as_dict()
+    except ModelError as error:
+        return {
+            "scope": reading.scope,
+            "session_id": reading.session_id,
+            "failed": str(error),
+            "retry_at": retry_at(error, time.time()),
+            "final": isinstance(error, (ModelContent, ContextTooLong)),
+        }
+
+
+def retry_at(error: ModelError, now: float) -> float:
+    """Before when asking again is pointless, in epoch seconds; 0 where nothing says so."""
+    if isinstance(error, ModelUnavailable):
+        return error.retry_at
+    if isinstance(error, BudgetSpent):
+        return error.resets_at
+    return 0.0 if isinstance(error, (ModelContent, ContextTooLong)) else now + _NOT_SOON_S
