@@ -71,6 +71,19 @@ def test_the_same_work_is_in_the_queue_once(redis: RedisServer) -> None:
     assert len(set(ids)) == depth == 2
 
 
+def test_many_at_once_keep_their_order_and_leave_what_waits_as_it_is(redis: RedisServer) -> None:
+    async def put(queue: Queue) -> list[str]:
+        first = await queue.enqueue("noop", [7])
+        return [first, *await queue.enqueue_all([("noop", [number]) for number in [*range(50), 3]])]
+
+    first, *ids = on(redis, put)
+    client = redis.client()
+    queued = [one.decode() for one in client.zrange(names.queue_name(HOME), 0, -1)]  # type: ignore[union-attr]
+    client.close()
+    assert ids[7] == first and ids[-1] == ids[3]
+    assert queued == [first, *(one for one in ids[:50] if one != first)]
+
+
 def test_jobs_lie_in_redis_as_json(redis: RedisServer) -> None:
     job = on(redis, lambda queue: queue.enqueue("ingest", ["wiki/raw/日本.md", "5-1"]))
     client = redis.client()

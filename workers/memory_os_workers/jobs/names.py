@@ -23,9 +23,11 @@ ALIVE_S = 15.0
 # On SIGTERM a worker finishes what it is at, for so long; then it is cancelled and put back.
 COMPLETION_WAIT_S = 20
 
-# Longest run of a job, by function. Whatever dies is put back within ALIVE_S, long before these.
+# Longest run of a job, by function. Whatever dies is put back within ALIVE_S, long before these. They are long because a
+# worker gets what others leave: beside a machine that is busy for an hour, or on a small one, 32 texts that wait for three
+# other jobs' texts take minutes, and that is no fault.
 TIMEOUTS_S = {
-    "embed": 120, "ingest": 300, "curate": 900, "understand": 3600, "maintain": 1800, "index_fabric": 300, "noop": 10, "wait": 60,
+    "embed": 1800, "ingest": 900, "curate": 900, "maintain": 1800, "index_fabric": 300, "noop": 10, "wait": 60,
 }  # fmt: skip
 
 # Hashes of one `embed` job: one call of the encoder, a second or two on two cores.
