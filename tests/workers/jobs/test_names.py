@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os_workers.jobs import names
+from memory_os_workers.jobs.functions import FUNCTIONS
 
 _ARGUMENTS = st.lists(st.one_of(st.text(), st.integers(), st.lists(st.text())), max_size=4)
 
@@ -28,3 +29,7 @@ def test_jobs_are_json_in_every_script(value: object) -> None:
 
 def test_an_exception_is_stored_as_its_text() -> None:
     assert names.decode(names.encode({"r": ValueError("what was wrong")})) == {"r": "what was wrong"}
+
+
+def test_every_function_has_a_time_out() -> None:
+    assert FUNCTIONS.keys() <= names.TIMEOUTS_S.keys()
