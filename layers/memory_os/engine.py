@@ -47,6 +47,7 @@ from memory_os.store import Store, damage, is_damage, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
 from memory_os.understanding import Understanding
+from memory_os.understanding.person_tools import PersonTools
 from memory_os.understanding.schema import understanding as understanding_migrations
 from memory_os.vectors.connection import is_loopback
 from memory_os.wiki import Wiki, curates
@@ -274,6 +275,7 @@ class Engine:
             **self.fabric.tools(),
             "qdrant_search": self.searching.qdrant_search,
             "memory_forget": self._forget,
+            **PersonTools(self.understanding.person, self.facts, self.searching.passages, self._forget).table(),
         }
 
     def _forget(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
@@ -301,7 +303,8 @@ class Engine:
             for card in self.fabric.pending(caller)
             if not instruction_like(card.summary)
         ]
-        return {"workspace": self.workspace.first_turn_lines(caller), "pending": pending[:_PENDING_LINES]}
+        about = [*self.understanding.person.first_turn_lines(caller), *self.workspace.first_turn_lines(caller)]
+        return {"workspace": about, "pending": pending[:_PENDING_LINES]}
 
     def _explained(self, query: Query) -> dict[str, Any]:
         """What would be injected, with every candidate's scores; nothing is recorded."""

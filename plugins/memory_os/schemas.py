@@ -139,6 +139,22 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
             "description": "Default all",
         },
     ),
+    _tool("peer_profile", "Show who this person is, in a few lines."),
+    _tool("peer_search", "Search conclusions about this person.", "query", query=_text()),
+    _tool("peer_context", "Gather profile, conclusions and quotes on a topic.", query=_text()),
+    _tool(
+        "peer_reasoning",
+        "Ask what is known of this person; deeper takes longer.",
+        "query",
+        query=_text(),
+        depth={"type": "integer", "description": "1-3"},
+    ),
+    _tool(
+        "peer_conclude",
+        "Keep or delete a conclusion about this person.",
+        content=_text(),
+        delete=_text("Its id"),
+    ),
     _tool(
         "memory_forget",
         "Delete memories of this user everywhere, for good. "

@@ -1,4 +1,4 @@
-"""The thirteen tools: how a call reaches the service, and on whose behalf."""
+"""The eighteen tools: how a call reaches the service, and on whose behalf."""
 
 from __future__ import annotations
 

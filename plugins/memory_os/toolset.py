@@ -1,4 +1,4 @@
-"""Which role shows the thirteen tools to the model.
+"""Which role shows the eighteen tools to the model.
 
 Newer hosts hide a plugin's tools behind a search tool, and show a memory provider's at once. So where we are the
 configured provider the façade has them, on both lines; otherwise the general role registers them. Never both: the

@@ -1,5 +1,5 @@
-"""When sessions are read: due ones become jobs `understand` where a worker is alive; else the service asks the model itself,
-one session after the other, beside all requests."""
+"""When sessions are read and people thought about: what is due becomes jobs where a worker is alive; else the service asks the
+model itself, one after the other, beside all requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from memory_os.errors import MemoryOSError
 if TYPE_CHECKING:
     from memory_os.engine import Engine
     from memory_os.llm import ModelClient
-    from memory_os.understanding.reader import Waiting
 
     from memory_os_workers.jobs.pipeline import Pipeline
 
@@ -24,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 # A look is one indexed query while nothing waits.
 EVERY_S = 15.0
-_FUNCTION = "understand"
+READ, THINK = "understand", "think"
 
 
 class Understander:
@@ -59,34 +58,46 @@ class Understander:
 
     async def look(self) -> int:
         """Hand out what is due, or read it here. Returns how many sessions that were. Raises what memory.db raises."""
-        due = await self._in_thread(self._engine.understanding.due, time.time())
-        if not due:
+        jobs = await self._in_thread(self._jobs)
+        if not jobs:
             return 0
         queue = self._pipeline.queue
         if queue is not None and queue.usable:
-            jobs = await self._in_thread(self._jobs, due)
             await queue.enqueue_all(jobs)
             return len(jobs)
-        for one in due:
-            await self._read(one)
-        return len(due)
+        for function, arguments in jobs:
+            await (self._read(*arguments) if function == READ else self._think(*arguments))
+        return len(jobs)
 
-    def _jobs(self, due: list[Waiting]) -> list[tuple[str, list[Any]]]:
-        """What failed for good stays with the dead letters until somebody requeues it, or until the session goes on."""
-        letters = self._engine.dead_letters.all()
-        dead = [one.payload for one in letters if one.function == _FUNCTION]
-        payloads = [[one.session_id, one.scope, one.watermark] for one in due]
-        return [(_FUNCTION, one) for one in payloads if one not in dead]
+    def _jobs(self) -> list[tuple[str, list[Any]]]:
+        """What failed for good stays with the dead letters until somebody requeues it, or until there is more to it."""
+        layer, now = self._engine.understanding, time.time()
+        read = [(READ, [one.session_id, one.scope, one.watermark]) for one in layer.due(now)]
+        think = [(THINK, [scope, question]) for scope, question in layer.person.due(now)]
+        jobs: list[tuple[str, list[Any]]] = [*read, *think]
+        if not jobs:
+            return []
+        dead = [(one.function, one.payload) for one in self._engine.dead_letters.all()]
+        return [one for one in jobs if one not in dead]
 
-    async def _read(self, one: Waiting) -> None:
+    async def _read(self, session_id: str, scope: str, watermark: int) -> None:
         from memory_os.understanding.asking import delivery_of
 
         layer = self._engine.understanding
-        reading = await self._in_thread(layer.reading, one.scope, one.session_id, one.watermark, time.time())
+        reading = await self._in_thread(layer.reading, scope, session_id, watermark, time.time())
         if reading is not None:
             delivered = await delivery_of(await self._client(), reading)
             await self._in_thread(layer.deliver, delivered, time.time())
             self._nudge()
+
+    async def _think(self, scope: str, question: str) -> None:
+        from memory_os.understanding.asking import thought_of
+
+        person = self._engine.understanding.person
+        thinking = await self._in_thread(person.thinking, scope, question, time.time())
+        if thinking is not None:
+            thought = await thought_of(await self._client(), thinking)
+            await self._in_thread(person.keep, thought, time.time())
 
     async def _client(self) -> ModelClient:
         from memory_os.llm import ModelClient, StoreUsage

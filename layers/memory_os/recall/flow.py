@@ -118,6 +118,8 @@ class Recall:
         budget = self._settings.max_tokens - _FRAME_TOKENS - _LEGEND_TOKENS * query.first_turn
         extras = _fitting(self.first_turn_extras(query), budget // 2) if query.first_turn else {}
         budget -= sum(budget_of(text) for texts in extras.values() for text in texts)
+        given = "\n".join(text for texts in extras.values() for text in texts)
+        ranked = [one for one in ranked if f"({one.passage.handle})" not in given] if given else ranked
         limits = Limits(self._settings.min_probability, self._settings.max_lines, budget)
         notes = self.notes([scored.passage.id for scored in ranked])
         selection = select(

@@ -1,4 +1,4 @@
-"""One session's reading taken to a model, and what is delivered of it, be it a failure. For a worker and the service alike."""
+"""Readings and thoughts taken to a model, and what is delivered of them, be it a failure. For worker and service alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from memory_os.errors import BudgetSpent, ContextTooLong, ModelContent, ModelError, ModelUnavailable
 from memory_os.llm import ModelClient
+from memory_os.understanding.dialectic import think
 from memory_os.understanding.extraction import read
 from memory_os.understanding.reading import Reading
+from memory_os.understanding.thinking import Thinking
 
 # What nobody can mend by asking again soon: no model, a key that is refused.
 _NOT_SOON_S = 600.0
@@ -38,3 +40,13 @@ def retry_at(error: ModelError, now: float) -> float:
     if isinstance(error, BudgetSpent):
         return error.resets_at
     return 0.0 if isinstance(error, (ModelContent, ContextTooLong)) else now + _NOT_SOON_S
+
+
+async def thought_of(model: ModelClient, thinking: Thinking) -> dict[str, Any]:
+    """What was thought about a person, or why it could not be: what `Person.keep` takes. Never raises what a model raises."""
+    told: dict[str, Any] = {"scope": thinking.scope, "question": thinking.question}
+    try:
+        lines = await think(model.ask, thinking)
+    except ModelError as error:
+        return {**told, "failed": str(error), "retry_at": retry_at(error, time.time())}
+    return {**told, "lines": lines, "depth": thinking.depth, "basis": thinking.basis}

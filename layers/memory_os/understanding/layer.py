@@ -15,14 +15,16 @@ from memory_os.config import Settings
 from memory_os.errors import BadRequest
 from memory_os.fabric import Fabric
 from memory_os.facts import Fact, Facts
-from memory_os.memory import Passage, Scope
+from memory_os.memory import Passage
 from memory_os.sessions import Sessions
 from memory_os.store import Store
 from memory_os.tooling import Caller
 from memory_os.understanding.admission import Evidence
 from memory_os.understanding.keeping import Keeping, Kept, Tally
+from memory_os.understanding.person import Person
 from memory_os.understanding.reader import Reader, Waiting, injected_lines, sorted_out
 from memory_os.understanding.reading import Reading
+from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.transcript import Turn
 from memory_os.workspace import Workspace
 
@@ -49,6 +51,7 @@ class Understanding:
         self._settings = settings
         self._reader = Reader(store)
         self._keeping = Keeping(facts, fabric, workspace)
+        self.person = Person(store, facts, settings)
 
     @property
     def wanted(self) -> bool:
@@ -172,7 +175,11 @@ class Understanding:
     # -- what rests on what --------------------------------------------------------------------------------------------
 
     def resting_on(self, turns: Sequence[str], scope: str) -> tuple[list[int], list[Passage]]:
-        """(facts, passages of entries and lines) that were extracted from these turns: they go when their turn is forgotten."""
+        """(facts, passages of entries and lines) that were extracted from these turns: they go when their turn is forgotten.
+
+        What was thought about the person of this scope goes here already.
+        """
+        self.person.forgotten(scope)
         facts: list[int] = []
         passages: list[Passage] = []
         for turn in turns:
@@ -247,16 +254,24 @@ class Understanding:
         wanted = set(turn_ids)
         newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
         turns = [one for one in self._reader.turns(scope, session_id, newest) if one.id in wanted]
-        boot = self._boot()
+        boot, ours = self._boot(), self._ours(scope)
         with self._store.write() as db:
-            return {one.id: self._proof(db, one, scope, boot) for one in turns}
+            return {one.id: self._proof(db, one, scope, boot, ours) for one in turns}
 
-    def _proof(self, db: sqlite3.Connection, turn: Turn, scope: str, boot: Sequence[str]) -> Evidence:
+    def _proof(
+        self, db: sqlite3.Connection, turn: Turn, scope: str, boot: Sequence[str], ours: Sequence[str]
+    ) -> Evidence:
         row = db.execute(
             "SELECT project, platform FROM messages WHERE turn_id = ? AND scope = ? AND role = 'user'", (turn.id, scope)
         ).fetchone()
         project, platform = ("", "") if row is None else (row["project"], row["platform"])
-        return Evidence(turn, injected_lines(db, turn.id), boot, project, platform)
+        return Evidence(turn, [*injected_lines(db, turn.id), *ours], boot, project, platform)
+
+    def _ours(self, scope_key: str) -> list[str]:
+        """What a first turn is given besides recalled lines: CREATIVE.md, and the card of the person."""
+        scope = scope_of_key(scope_key)
+        creative = self._workspace.lines() if scope == self._workspace.scope else []
+        return [*creative, *self.person.texts(scope)]
 
     def _boot(self) -> list[str]:
         """What Hermes puts into every prompt: the entries of its memory files, the lines of SOUL.md."""
@@ -297,12 +312,6 @@ class Understanding:
             "at": row["at"], "kind": row["kind"], "outcome": row["outcome"], "confidence": row["confidence"],
             "text": str(text)[:_SAMPLE_CHARS], "said": str(said or "")[:_SAMPLE_CHARS], "ref": row["ref"],
         }  # fmt: skip
-
-
-def scope_of_key(key: str) -> Scope:
-    """The scope behind `Scope.key`."""
-    profile, _, user = key.partition("/")
-    return Scope(user=user, profile=profile)
 
 
 def _known_line(label: str, fact: Fact) -> str:

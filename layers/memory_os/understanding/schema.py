@@ -74,3 +74,49 @@ def m002_relations(db: Database) -> None:
         """
     )
     db.conn.execute("CREATE INDEX fact_relations_key ON fact_relations(scope, subject, relation)")
+
+
+@understanding()
+def m003_people(db: Database) -> None:
+    """What was reasoned about a person: lines of the card, answers to questions. Each rests on facts, and dies with any of
+    them: a line holds words of its parents.
+    """
+    db.conn.execute(
+        """
+        CREATE TABLE person_thoughts(
+            id INTEGER PRIMARY KEY,
+            scope TEXT NOT NULL,
+            question TEXT NOT NULL DEFAULT '',   -- '' for the card
+            asked_at REAL NOT NULL,
+            made_at REAL,                        -- null while it waits for a model
+            depth INTEGER NOT NULL,
+            basis TEXT NOT NULL DEFAULT '',      -- hash of the conclusions it was made from
+            retry_at REAL NOT NULL DEFAULT 0,
+            UNIQUE(scope, question)
+        )
+        """
+    )
+    db.conn.execute(
+        """
+        CREATE TABLE person_lines(
+            id INTEGER PRIMARY KEY,
+            thought_id INTEGER NOT NULL REFERENCES person_thoughts(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            text TEXT NOT NULL
+        )
+        """
+    )
+    db.conn.execute(
+        """
+        CREATE TABLE person_parents(
+            line_id INTEGER NOT NULL REFERENCES person_lines(id) ON DELETE CASCADE,
+            fact_id INTEGER NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
+            PRIMARY KEY(line_id, fact_id)
+        ) WITHOUT ROWID
+        """
+    )
+    db.conn.execute("CREATE INDEX person_parents_fact ON person_parents(fact_id)")
+    db.conn.execute(
+        "CREATE TRIGGER person_lines_die AFTER DELETE ON person_parents"
+        " BEGIN DELETE FROM person_lines WHERE id = OLD.line_id; END"
+    )

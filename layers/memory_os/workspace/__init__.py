@@ -153,6 +153,10 @@ class Workspace:
             self.index.replace(CREATIVE_SOURCE, list(wanted.values()))
         return [*learnings[-FIRST_LEARNINGS:], *questions[-FIRST_QUESTIONS:]]
 
+    def lines(self) -> list[str]:
+        """What CREATIVE.md says, as it is indexed."""
+        return [one.text for one in self.index.of_source(CREATIVE_SOURCE)]
+
     def passage_of(self, text: str) -> Passage | None:
         """The indexed line of CREATIVE.md that says this text."""
         wanted = _normal(text)

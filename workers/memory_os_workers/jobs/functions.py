@@ -111,6 +111,17 @@ async def understand(tools: Tools, session: str, scope: str, watermark: int) -> 
     return "failed" if "failed" in told else "read"
 
 
+async def think(tools: Tools, scope: str, question: str) -> str:
+    """Have a model think about a person: their card, or a question the agent put. Returns how it went."""
+    body = {"scope": scope, "question": question}
+    thinking = (await tools.ask(tools.service.post, "person", body))["thinking"]
+    if thinking is None:
+        return "nothing to think about"
+    told = await tools.think(thinking)
+    await tools.ask(tools.service.post, "thought", told)
+    return "failed" if "failed" in told else "thought"
+
+
 async def index_fabric(tools: Tools, slot: str) -> str:
     """Have the service take in what changed in the fabric folder."""
     return str((await tools.ask(tools.service.post, "fabric", {"slot": slot}))["result"])
@@ -133,7 +144,7 @@ async def wait(tools: Tools, number: int = 0, seconds: float = 0.1) -> None:
 
 
 FUNCTIONS: dict[str, Work] = {
-    one.__name__: one for one in (embed, ingest, curate, understand, index_fabric, maintain, noop, wait)
+    one.__name__: one for one in (embed, ingest, curate, understand, think, index_fabric, maintain, noop, wait)
 }
 
 

@@ -3,7 +3,7 @@
     POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
     POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
     POST /v1/work/curated   POST /v1/work/fabric       POST /v1/work/spent      POST /v1/work/usage
-    POST /v1/work/turns     POST /v1/work/understood
+    POST /v1/work/turns     POST /v1/work/understood   POST /v1/work/person     POST /v1/work/thought
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -54,6 +54,8 @@ class WorkRoutes:
                 web.post("/v1/work/fabric", self.fabric),
                 web.post("/v1/work/turns", self.turns),
                 web.post("/v1/work/understood", self.understood),
+                web.post("/v1/work/person", self.person),
+                web.post("/v1/work/thought", self.thought),
                 web.post("/v1/work/spent", self.spent),
                 web.post("/v1/work/usage", self.usage),
                 web.get("/v1/dlq", self.dlq),
@@ -170,6 +172,20 @@ class WorkRoutes:
         result = await self._in_thread(engine.understanding.deliver, body, time.time())
         self._service.embed_soon()
         return web.json_response(result)
+
+    async def person(self, request: web.Request) -> web.Response:
+        """What a model is given to think about a person; null when nothing is concluded yet."""
+        body = checked(await _body(request), {"scope": str, "question": str})
+        engine = await self._service.engine()
+        scope, question = str(body.get("scope") or ""), str(body.get("question") or "")
+        thinking = await self._in_thread(engine.understanding.person.thinking, scope, question, time.time())
+        return web.json_response({"thinking": None if thinking is None else thinking.as_dict()})
+
+    async def thought(self, request: web.Request) -> web.Response:
+        """What was thought about a person, or why it could not be."""
+        body = checked(await _body(request), {"scope": str, "question": str, "lines": list})
+        engine = await self._service.engine()
+        return web.json_response(await self._in_thread(engine.understanding.person.keep, body, time.time()))
 
     async def spent(self, request: web.Request) -> web.Response:
         """Model units since a time, of one job or of all."""

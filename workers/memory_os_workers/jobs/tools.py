@@ -71,6 +71,13 @@ class Tools:
 
         return await delivery_of(self._client(), Reading.from_dict(reading))
 
+    async def think(self, thinking: dict[str, Any]) -> dict[str, Any]:
+        """What a model thinks about a person (`Thinking.as_dict`), or why it can't: what the service takes."""
+        from memory_os.understanding.asking import thought_of
+        from memory_os.understanding.thinking import Thinking
+
+        return await thought_of(self._client(), Thinking.from_dict(thinking))
+
     def _client(self) -> ModelClient:
         from memory_os.llm import ModelClient
 
