@@ -170,12 +170,14 @@ def _service(status: dict[str, Any]) -> Finding:
 def _queue(pipeline: dict[str, Any]) -> Finding:
     """The job queue and its workers. Without them the service does the work itself, so nothing of it is a failure."""
     if pipeline.get("findings"):
-        return warn("queue", "; ".join(pipeline["findings"]), "Until then the service does the work itself.")
+        cure = "Nothing is lost: the service works without it. `memory-os status` shows how it stands."
+        return warn("queue", "; ".join(pipeline["findings"]), cure)
     mode = pipeline.get("mode", "off")
     if mode == "off":
         return ok("queue", "none: the service does the work itself")
     workers, depth = len(pipeline.get("workers") or {}), pipeline.get("depth", 0)
-    return ok("queue", f"{mode} at {pipeline.get('address')}: {workers} workers alive, {depth} jobs waiting")
+    where = "the bundled one" if mode == "embedded" else pipeline.get("address")
+    return ok("queue", f"{where}: {workers} worker{'s' * (workers != 1)} alive, {depth} jobs waiting")
 
 
 def _health(status: dict[str, Any]) -> Iterator[Finding]:

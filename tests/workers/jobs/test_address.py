@@ -84,6 +84,13 @@ def test_every_fault_of_the_server_is_one_sentence_with_its_cure(error: Exceptio
     assert typed(found, "elsewhere") is found
 
 
+def test_the_bundled_server_is_nobodys_to_start() -> None:
+    error = ConnectionError("Error 2 connecting to queue.sock. No such file or directory.")
+    bundled, own = typed(error, "unix://queue.sock", bundled=True), typed(error, "unix://queue.sock")
+    assert "redis_url" in own.cure and "redis_url" not in bundled.cure and "queue.log" in bundled.cure
+    assert ".." not in str(bundled)
+
+
 def test_faults_of_the_queue_are_told_from_others() -> None:
     assert is_queue_fault(Gone("x")) and is_queue_fault(QueueAway("x")) and is_queue_fault(TimeoutError())
     assert not is_queue_fault(ValueError("x")) and not is_queue_fault(ConfigError("x"))

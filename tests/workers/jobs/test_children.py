@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import stat
 from pathlib import Path
 from typing import Any
 
+from memory_os_workers.jobs.children import Child
 from support.service import alive
 
 from workers.running import Home, ended, wait_until
@@ -100,3 +102,27 @@ def test_a_socket_path_that_is_too_long_is_said_and_the_service_works_alone(home
     (finding,) = pipeline(home)["findings"]
     assert "longer than the system allows" in finding and "service.socket" in finding
     assert home.client.get("/v1/status")["counters"]["queue_unavailable"]["value"] == 1
+
+
+def test_a_child_that_cannot_stay_up_says_how_it_ends_and_where_to_look() -> None:
+    async def told() -> list[str]:
+        deaths: list[int] = []
+
+        async def spawn() -> asyncio.subprocess.Process:
+            return await asyncio.create_subprocess_exec("sh", "-c", "exit 7")
+
+        async def died(name: str, pid: int, code: int) -> None:
+            deaths.append(code)
+
+        child = Child("worker", spawn, died)
+        found = [child.finding]
+        task = asyncio.create_task(child.supervise())
+        async with asyncio.timeout(60):
+            while not child.finding:
+                await asyncio.sleep(0.05)
+        task.cancel()
+        assert deaths == [7, 7, 7]
+        return [*found, child.finding]
+
+    before, after = asyncio.run(told())
+    assert before == "" and "code 7, 3 times" in after and "logs/worker.log" in after

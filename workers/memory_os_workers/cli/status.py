@@ -203,10 +203,12 @@ def _pipeline(pipeline: dict[str, Any]) -> str:
     """The queue in one line: which, who works on it, what waits."""
     if pipeline["mode"] == "off":
         return "Queue: none; the service does all work itself"
-    waiting = f"{pipeline['depth']} waiting, {pipeline['in_progress']} running, {pipeline['dead_letters']} dead"
-    workers = f"{len(pipeline['workers'])} workers alive"
-    by = "" if pipeline["worked_by"] == "workers" else "; the service does all work itself"
-    return f"Queue: {pipeline['mode']} ({pipeline['address']}), {workers}, {waiting}{by}"
+    where = "the bundled one" if pipeline["mode"] == "embedded" else pipeline["address"]
+    counts = {"waiting": pipeline["depth"], "running": pipeline["in_progress"], "failed for good": pipeline["dead_letters"]}
+    jobs = ", ".join(f"{count} {said}" for said, count in counts.items() if count)
+    workers = len(pipeline["workers"])
+    who = f"{workers} worker{'s' * (workers != 1)}" if workers else "no worker yet, the service does all work itself"
+    return f"Queue: {where}; {who}; {'jobs: ' + jobs if jobs else 'nothing waits'}"
 
 
 def _maintenance(kept: dict[str, Any]) -> str:

@@ -117,11 +117,11 @@ def _connection(url: str, password: str) -> Mapping[str, Any]:
     return fields
 
 
-def typed(error: BaseException, shown: str) -> QueueError:
-    """The fault of a Redis client as one sentence with its cure."""
+def typed(error: BaseException, shown: str, *, bundled: bool = False) -> QueueError:
+    """The fault of a Redis client as one sentence with its cure. `bundled`: the service looks after that server itself."""
     if isinstance(error, QueueError):
         return error
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).rstrip(".")
     upper = text.upper()
     if upper.startswith("OOM") or "USED MEMORY > 'MAXMEMORY'" in upper:
         return QueueFull(
@@ -140,10 +140,10 @@ def typed(error: BaseException, shown: str) -> QueueError:
         )
     if "MISCONF" in upper or "READONLY" in upper:
         return QueueAway(f"The queue at {shown} takes no writes: {text}.", cure="Look at the server's log and disk.")
-    return QueueAway(
-        f"The queue at {shown} can't be reached: {text or type(error).__name__}.",
-        cure="Start the server, or correct `servers.redis_url`; until then the service does the work itself.",
-    )
+    cure = "Start the server, or correct `servers.redis_url`; until then the service does the work itself."
+    if bundled:
+        cure = "A running service starts it again by itself and does the work meanwhile; logs/queue.log tells of its end."
+    return QueueAway(f"The queue at {shown} can't be reached: {text or type(error).__name__}.", cure=cure)
 
 
 def is_queue_fault(error: BaseException) -> bool:

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 # One that lived so long was sound; its next death counts as a first one.
 STEADY_S = 60.0
+# So many deaths in a row are no accident.
+_AGAIN_AND_AGAIN = 3
 _WORKER_END_S = 3.0
 
 Spawn = Callable[[], Awaitable[asyncio.subprocess.Process]]
@@ -38,6 +40,7 @@ class Child:
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self.restarts = 0
+        self.failures = 0
         self.last_error = ""
         self.running = asyncio.Event()
         self._spawn = spawn
@@ -45,7 +48,6 @@ class Child:
 
     async def supervise(self) -> None:
         """Keep it running until cancelled."""
-        failures = 0
         while True:
             started = time.monotonic()
             try:
@@ -54,15 +56,23 @@ class Child:
                 self.last_error = str(error)
                 _log.error("%s can't be started: %s", self.name, error)
             else:
-                self.last_error = ""
                 self.running.set()
                 code = await self.process.wait()
                 self.running.clear()
+                self.last_error = f"ended with code {code}"
                 _log.error("%s (pid %d) ended with code %d", self.name, self.process.pid, code)
                 await self._died(self.name, self.process.pid, code)
-            failures = 0 if time.monotonic() - started > STEADY_S else failures + 1
+            self.failures = 0 if time.monotonic() - started > STEADY_S else self.failures + 1
             self.restarts += 1
-            await asyncio.sleep(retry_delay(failures))
+            await asyncio.sleep(retry_delay(self.failures))
+
+    @property
+    def finding(self) -> str:
+        """One that ends again and again, and where to look; empty while it is well."""
+        if self.failures < _AGAIN_AND_AGAIN:
+            return ""
+        log = {"worker": "worker.log", "valkey": "queue.log"}[self.name]
+        return f"{self.name} can't stay up ({self.last_error}, {self.failures} times in a row): logs/{log} says why"
 
     def figures(self) -> dict[str, Any]:
         process = self.process if self.running.is_set() else None
@@ -70,6 +80,7 @@ class Child:
             "pid": None if process is None else process.pid,
             "restarts": self.restarts,
             "last_error": self.last_error,
+            "finding": self.finding,
             "memory_bytes": 0 if process is None else _resident_bytes(process.pid),
         }
 
@@ -123,7 +134,6 @@ class Children:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
-
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -301,15 +301,18 @@ class Pipeline:
 
     def _findings(self, found: dict[str, Any]) -> list[str]:
         lines = [f"no queue: {self.unavailable}"] if self.unavailable else []
+        children = [child["finding"] for child in found["children"].values() if child["finding"]]
         starting = time.time() - self._started_at < _STARTING_S
-        if not starting and self.queue is not None:
+        if children:
+            lines += children  # the reason of all that follows from it
+        elif not starting and self.queue is not None:
             if found["fault"]:
                 since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found["away_since"]))
                 lines.append(f"the queue is away since {since}: {found['fault']}")
             elif not found["workers"]:
                 lines.append("no worker is alive; the service does the work itself. Start one with `memory-os worker`.")
         if found["dead_letters"]:
-            lines.append(f"{found['dead_letters']} jobs failed for good: `memory-os dlq list` shows why")
+            lines.append(f"jobs that failed for good: {found['dead_letters']}; `memory-os dlq list` shows why")
         return lines
 
     # -- threads -------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ class Queue:
         except Exception as error:
             if not is_queue_fault(error):
                 raise
-            raise typed(error, self.address.shown) from error
+            raise typed(error, self.address.shown, bundled=self.address.bundled) from error
 
     async def move_to(self, address: Address) -> None:
         """Use another address from the next call on."""
@@ -276,7 +276,7 @@ class Queue:
         except Exception as error:
             if not is_queue_fault(error):
                 raise
-            self._failed(typed(error, self.address.shown))
+            self._failed(typed(error, self.address.shown, bundled=self.address.bundled))
             raise self.fault or QueueAway("The queue is away.") from error
         if self.fault is not None:
             _log.info("the queue at %s works", self.address.shown)

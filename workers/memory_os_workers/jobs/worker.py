@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from arq import create_pool
 from arq.worker import Worker as ArqWorker
 from memory_os.config import Settings
-from memory_os.errors import ConfigError, QueueError
+from memory_os.errors import ConfigError, MemoryOSError, QueueError
 
 from memory_os_workers.jobs import names
 from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
@@ -133,7 +133,7 @@ class Process:
         except Exception as error:
             if not is_queue_fault(error):
                 raise
-            fault = typed(error, self.address.shown)
+            fault = typed(error, self.address.shown, bundled=self.address.bundled)
             _log.warning("%s Trying again.", fault)
             if self._burst:
                 raise fault from error
@@ -245,7 +245,14 @@ def run(process_of: Callable[[], Process]) -> dict[str, int]:
         await process.run()
         return process.done
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except MemoryOSError:
+        raise
+    except Exception:
+        # Nobody reads the standard error of the service's own worker.
+        _log.exception("the worker ends by a fault of its own")
+        raise
 
 
 def signs_of_life(settings: Settings) -> tuple[list[str], str]:
