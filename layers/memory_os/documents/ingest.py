@@ -241,7 +241,10 @@ class Documents:
             return Health(State.DEGRADED, detail, "Mount it, or `memory-os ingest` its path to let it go.", figures)
         if not passages:
             return Health(State.EMPTY, "no documents", "`memory-os ingest PATH` takes some in.", figures)
-        return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages", figures=figures)
+        untaken = int(figures.get("skipped", 0)) + int(figures.get("unreadable", 0))
+        aside = f"; {untaken} could not be taken (counter documents_skipped)" if untaken else ""
+        aside += f"; {figures['waiting']} still being written" if last.waiting else ""
+        return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages{aside}", figures=figures)
 
 
 def _below(known: Mapping[str, Known], vault: Path, roots: Sequence[Root]) -> dict[str, Known]:
