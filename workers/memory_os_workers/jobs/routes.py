@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from memory_os import __version__
+from memory_os import __version__, constants
 from memory_os.errors import BadRequest, ServiceUnavailable
 
 from memory_os_workers.jobs.connection import vectors_of
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from memory_os_workers.jobs.pipeline import Pipeline
     from memory_os_workers.service import Service
 
-# A prepared document of many thousand passages.
-BODY_MAX_BYTES = 32 * 1024 * 1024
+# The largest document there may be, prepared: each text with its headings and context, as JSON with its escapes.
+BODY_MAX_BYTES = 4 * constants.DOCUMENT_MAX_BYTES
+_SMALL_BYTES = 64 * 1024
 
 
 class WorkRoutes:
@@ -289,7 +290,9 @@ def _commit(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _body(request: web.Request) -> dict[str, Any]:
-    return parse_object(await request.clone(client_max_size=BODY_MAX_BYTES).read())
+    read = await request.clone(client_max_size=BODY_MAX_BYTES).read()
+    # Large ones on a thread: the loop has turns to answer.
+    return parse_object(read) if len(read) < _SMALL_BYTES else await asyncio.to_thread(parse_object, read)
 
 
 def _strings(body: dict[str, Any], key: str) -> list[str]:
