@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
