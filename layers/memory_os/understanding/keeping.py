@@ -19,13 +19,13 @@ from memory_os.redact import redact
 from memory_os.store import tombstones
 from memory_os.understanding.admission import Evidence, refused, restates
 from memory_os.understanding.change import Relation, place
+from memory_os.understanding.person import PERSON_TAG
 from memory_os.workspace import Workspace
 
 if TYPE_CHECKING:
     from memory_os.understanding.transcript import Turn
 
 ORIGIN = "extraction"
-PERSON_TAG = "person"
 # Entries of our own that a new one may only say again.
 _RECENT_ENTRIES = 200
 

@@ -9,7 +9,8 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from memory_os.config import Settings
 from memory_os.errors import BadRequest
@@ -19,14 +20,16 @@ from memory_os.memory import Passage
 from memory_os.sessions import Sessions
 from memory_os.store import Store
 from memory_os.tooling import Caller
-from memory_os.understanding.admission import Evidence
-from memory_os.understanding.keeping import Keeping, Kept, Tally
 from memory_os.understanding.person import Person
 from memory_os.understanding.reader import Reader, Waiting, injected_lines, sorted_out
 from memory_os.understanding.reading import Reading
 from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.transcript import Turn
 from memory_os.workspace import Workspace
+
+if TYPE_CHECKING:
+    from memory_os.understanding.admission import Evidence
+    from memory_os.understanding.keeping import Keeping, Kept, Tally
 
 _KNOWN = 24
 _KNOWN_QUERY_CHARS = 2000
@@ -47,11 +50,18 @@ class Understanding:
         self._store = store
         self._sessions = sessions
         self._facts = facts
+        self._fabric = fabric
         self._workspace = workspace
         self._settings = settings
         self._reader = Reader(store)
-        self._keeping = Keeping(facts, fabric, workspace)
         self.person = Person(store, facts, settings)
+
+    @cached_property
+    def _keeping(self) -> Keeping:
+        # Imported with the first delivery: the start of the service has no time for it.
+        from memory_os.understanding.keeping import Keeping
+
+        return Keeping(self._facts, self._fabric, self._workspace)
 
     @property
     def wanted(self) -> bool:
@@ -119,6 +129,8 @@ class Understanding:
 
         Raises BadRequest for what is no such delivery, and what memory.db raises.
         """
+        from memory_os.understanding.keeping import Tally
+
         scope_key, session_id, items, turn_ids = _delivery(read)
         scope = scope_of_key(scope_key)
         evidence = self._evidence(scope_key, session_id, turn_ids)
@@ -261,6 +273,8 @@ class Understanding:
     def _proof(
         self, db: sqlite3.Connection, turn: Turn, scope: str, boot: Sequence[str], ours: Sequence[str]
     ) -> Evidence:
+        from memory_os.understanding.admission import Evidence
+
         row = db.execute(
             "SELECT project, platform FROM messages WHERE turn_id = ? AND scope = ? AND role = 'user'", (turn.id, scope)
         ).fetchone()

@@ -22,10 +22,11 @@ from memory_os.memory import Scope
 from memory_os.recall.rendering import day_of
 from memory_os.store import Store
 from memory_os.tooling import Caller
-from memory_os.understanding.keeping import PERSON_TAG
 from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.thinking import DEPTH_MAX, Thinking
 
+# How a conclusion is told from other facts.
+PERSON_TAG = "person"
 # So many conclusions are a picture; fewer are their own card.
 LEAST = 3
 # A card is made anew when so many conclusions changed, or after `understanding.person_hours` when any did.

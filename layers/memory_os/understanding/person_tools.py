@@ -15,8 +15,7 @@ from memory_os.memory import Layer, Passage
 from memory_os.recall.rendering import day_of
 from memory_os.text import token_estimate
 from memory_os.tooling import PAGE_TOKENS, PAGE_TOKENS_MAX, Arguments, Caller, page
-from memory_os.understanding.keeping import PERSON_TAG
-from memory_os.understanding.person import Person, Thought
+from memory_os.understanding.person import PERSON_TAG, Person, Thought
 from memory_os.understanding.thinking import DEPTH_MAX
 
 Tool = Callable[[Arguments, Caller], dict[str, Any]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _EDGE = 600
 _ORDERS = (
@@ -21,7 +22,6 @@ _ORDERS = (
     r"(?:请|請|麻烦)?(?:你)?(?:忘了|忘掉|忘记|忘記)(?:这个|這個|这件事|這件事|这些|那个|那件事|刚才的话|刚才说的|我刚才说的|它|吧)+",
     r"(?:今の|さっきの|これ|それ|その話|今の話|この話)(?:こと|話)?(?:は|を)?忘れて(?:ください|下さい|ね|くれ|ほしい)?",
 )
-_ORDER = re.compile("|".join(f"(?:{one})" for one in _ORDERS))
 _ENDS = re.compile(r"[.!?…\n。！？؟,;:、，；،–—]+")
 
 
@@ -32,4 +32,10 @@ def takes_back(text: str) -> bool:
         stripped = f"{stripped[:_EDGE]}\n{stripped[-_EDGE:]}"
     normal = unicodedata.normalize("NFKC", stripped).casefold().replace("’", "'")
     clauses = [" ".join(part.split()) for part in _ENDS.split(normal) if part.strip()]
-    return any(_ORDER.fullmatch(one) for one in {*clauses[:1], *clauses[-1:]})
+    return any(_order().fullmatch(one) for one in {*clauses[:1], *clauses[-1:]})
+
+
+@lru_cache(maxsize=1)
+def _order() -> re.Pattern[str]:
+    """Made at the first message: the start of the service has no time for it."""
+    return re.compile("|".join(f"(?:{one})" for one in _ORDERS))
