@@ -448,6 +448,7 @@ def test_health(documents: Documents, settings: Settings) -> None:
     health = documents.health()
     assert health.state is State.OK
     assert health.figures == {"ok": 1, "skipped": 1, "passages": 1}
+    assert health.detail == "1 documents, 1 passages; 1 could not be taken (counter documents_skipped)"
 
 
 def test_an_index_of_another_store_is_not_touched(documents: Documents, settings: Settings, store: Store) -> None:

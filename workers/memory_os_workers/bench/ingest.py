@@ -210,15 +210,15 @@ class _Files:
 
 
 def _recalls(plugin: Plugin, data: Generated, files: _Files, turns: int) -> list[Figure]:
-    """p95 through the hook, idle and while files are taken in."""
+    """p95 through the hook, the same questions while files are taken in, and while idle before and after."""
     plugin.ask("Is everything warm?", 0)
-    idle = _Recalls(plugin, data, first=1)
-    while len(idle.times) < turns:
-        idle.one()
-    busy = _Recalls(plugin, data, first=turns + 1)
+    questions = data.questions[:turns]
+    idle, busy = _Recalls(plugin, questions, first=1), _Recalls(plugin, questions, first=1_000_001)
+    idle.ask(turns // 2)
     files.drop("beside")
     while not files.is_in("beside"):
-        busy.one()
+        busy.ask(1)
+    idle.ask(turns - turns // 2)
     return [
         Figure("recall in the hook while idle, p95", p95(idle.times), "ms"),
         Figure("recall in the hook while files are taken in, p95", p95(busy.times), "ms"),
@@ -229,21 +229,22 @@ def _recalls(plugin: Plugin, data: Generated, files: _Files, turns: int) -> list
 
 
 class _Recalls:
-    """Turns one after the other, and what they took in ms."""
+    """Turns one after the other, and what they took in ms. `first`: the number of the first, for no two may share one."""
 
-    def __init__(self, plugin: Plugin, data: Generated, *, first: int) -> None:
+    def __init__(self, plugin: Plugin, questions: list[str], *, first: int) -> None:
         self.times: list[float] = []
         self._given = 0
-        self._plugin, self._questions, self._turn = plugin, data.questions, first
+        self._plugin, self._questions, self._first = plugin, questions, first
 
     @property
     def share(self) -> float:
         return 100 * self._given / len(self.times)
 
-    def one(self) -> None:
-        question = self._questions[self._turn % len(self._questions)]
-        answer: list[Any] = []
-        self.times.append(elapsed_ms(lambda: answer.append(self._plugin.ask(question, self._turn))))
-        self._given += bool((answer[0] or {}).get("context"))
-        self._turn += 1
-        time.sleep(_PAUSE_S)
+    def ask(self, turns: int) -> None:
+        for turn in range(len(self.times), len(self.times) + turns):
+            question = self._questions[turn % len(self._questions)]
+            answer: list[Any] = []
+            number = self._first + turn
+            self.times.append(elapsed_ms(lambda: answer.append(self._plugin.ask(question, number))))  # noqa: B023
+            self._given += bool((answer[0] or {}).get("context"))
+            time.sleep(_PAUSE_S)

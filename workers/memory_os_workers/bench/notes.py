@@ -10,6 +10,8 @@ from memory_os_workers.bench.memories import generate
 
 # Sentences of a note, one note after the other: 40 to 400 tokens, as notes are.
 _LENGTHS = (2, 5, 12, 8, 18, 3, 10, 6)
+# Sentences that the memories of a benchmark may have.
+_SAID_ELSEWHERE = 6000
 
 
 def write_notes(folder: Path, label: str, count: int) -> None:
@@ -32,7 +34,7 @@ def write_small_notes(folder: Path, count: int) -> None:
 
 def _notes(label: str, count: int) -> Iterator[str]:
     lengths = list(itertools.islice(itertools.cycle(_LENGTHS), count))
-    sentences = iter(generate(sum(lengths)).texts)
+    sentences = iter(generate(_SAID_ELSEWHERE + sum(lengths)).texts[_SAID_ELSEWHERE:])
     for number, length in enumerate(lengths):
         said = list(itertools.islice(sentences, length))
         half = (length + 1) // 2
