@@ -193,6 +193,8 @@ class UnderstandingSettings(_Section):
     )
     person_depth: Annotated[int, Field(ge=1, le=3)] = Field(2, description="1: assess; 2: audit too; 3: reconcile too")
     person_hours: Annotated[float, Field(ge=0, le=10_000)] = Field(24.0, description="how long a picture stays after a change")
+    reflection_idle_minutes: Annotated[float, Field(ge=0, le=10_000)] = Field(30.0, description="of silence before reflection")
+    reflection_units: Annotated[float, Field(ge=0)] = Field(20.0, description="model units an hour for reflection; 0: none")
 
 
 class GroundTruthSettings(_Section):

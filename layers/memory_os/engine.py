@@ -266,6 +266,7 @@ class Engine:
         self.recaller.notes = self.ground_truth.notes
         self.forgetting.drop_backups = self.maintenance.full.drop
         self.forgetting.resting_on = self.understanding.resting_on
+        self.forgetting.derived_from = self.understanding.reflection.resting_on
         self.facts.searcher = self.searching.passages
         self.fabric.searcher = self.searching.passages
 

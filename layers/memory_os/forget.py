@@ -81,6 +81,8 @@ class Forget:
         # Deletes what full backups hold of it: how many went, and what is said of those elsewhere. The engine sets it.
         self.drop_backups: Callable[[float], tuple[int, list[str]]] = lambda _: (0, [])
         # Facts and passages that were extracted from these turns of a scope: they go with them. The engine sets it.
+        # Facts that were derived from these facts. The engine sets it.
+        self.derived_from: Callable[[Sequence[int]], list[int]] = lambda facts: []
         self.resting_on: Callable[[Sequence[str], str], tuple[list[int], list[Passage]]] = lambda turns, scope: ([], [])
 
     def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
@@ -206,6 +208,7 @@ class Forget:
             turns |= {row["turn_id"] for row in rows}
         facts, passages = self.resting_on(sorted(turns), scope.key)
         targets.facts += [one for one in facts if one not in targets.facts]
+        targets.facts += [one for one in self.derived_from(targets.facts) if one not in targets.facts]
         there = {one.id for one in targets.passages}
         targets.passages += [one for one in passages if one.id not in there]
 

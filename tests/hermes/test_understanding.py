@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from support.model_server import Say
 from support.service import wait_until
 
@@ -32,6 +33,8 @@ def extracted(home: Installed, text: str) -> None:
     wait_until(lambda: any(text in one["text"] for one in facts(home)), f"{text} is a fact", 120, 1.0)
 
 
+# Three sessions, and the service looks for what is due every 15 s.
+@pytest.mark.timeout(900)
 def test_a_decision_is_extracted_superseded_and_recalled_as_it_stands(new_home: Make) -> None:
     home = new_home("bakery")
     # A session at rest is read at once; `chat` may end before it can tell that it is over.

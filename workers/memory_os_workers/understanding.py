@@ -23,7 +23,9 @@ _log = logging.getLogger(__name__)
 
 # A look is one indexed query while nothing waits.
 EVERY_S = 15.0
-READ, THINK = "understand", "think"
+# A scope's reflection is one job in so long a time: what is left of its memories comes with the next.
+_REFLECTION_SLOT_S = 300
+READ, THINK, REFLECT = "understand", "think", "reflect"
 
 
 class Understander:
@@ -66,15 +68,25 @@ class Understander:
             await queue.enqueue_all(jobs)
             return len(jobs)
         for function, arguments in jobs:
-            await (self._read(*arguments) if function == READ else self._think(*arguments))
+            await self._do(function, arguments)
         return len(jobs)
+
+    async def _do(self, function: str, arguments: list[Any]) -> None:
+        if function == READ:
+            await self._read(*arguments)
+        elif function == THINK:
+            await self._think(*arguments)
+        else:
+            await self._reflect(*arguments)
 
     def _jobs(self) -> list[tuple[str, list[Any]]]:
         """What failed for good stays with the dead letters until somebody requeues it, or until there is more to it."""
         layer, now = self._engine.understanding, time.time()
         read = [(READ, [one.session_id, one.scope, one.watermark]) for one in layer.due(now)]
         think = [(THINK, [scope, question]) for scope, question in layer.person.due(now)]
-        jobs: list[tuple[str, list[Any]]] = [*read, *think]
+        layer.reflection.retire(now)
+        reflect = [(REFLECT, [scope, str(int(now // _REFLECTION_SLOT_S))]) for scope in layer.reflection.due(now)]
+        jobs: list[tuple[str, list[Any]]] = [*read, *think, *reflect]
         if not jobs:
             return []
         dead = [(one.function, one.payload) for one in self._engine.dead_letters.all()]
@@ -98,6 +110,16 @@ class Understander:
         if thinking is not None:
             thought = await thought_of(await self._client(), thinking)
             await self._in_thread(person.keep, thought, time.time())
+
+    async def _reflect(self, scope: str, slot: str) -> None:
+        from memory_os.understanding.asking import reflection_of
+
+        reflection = self._engine.understanding.reflection
+        memories = await self._in_thread(reflection.memories, scope, time.time())
+        if memories is not None:
+            seen = await reflection_of(await self._client(), memories)
+            await self._in_thread(reflection.keep, seen, time.time())
+            self._nudge()
 
     async def _client(self) -> ModelClient:
         from memory_os.llm import ModelClient, StoreUsage

@@ -10,7 +10,8 @@ from memory_os.llm import ModelClient
 from memory_os.understanding.dialectic import think
 from memory_os.understanding.extraction import read
 from memory_os.understanding.reading import Reading
-from memory_os.understanding.thinking import Thinking
+from memory_os.understanding.reflecting import reflect
+from memory_os.understanding.thinking import Memories, Thinking
 
 # What nobody can mend by asking again soon: no model, a key that is refused.
 _NOT_SOON_S = 600.0
@@ -50,3 +51,14 @@ async def thought_of(model: ModelClient, thinking: Thinking) -> dict[str, Any]:
     except ModelError as error:
         return {**told, "failed": str(error), "retry_at": retry_at(error, time.time())}
     return {**told, "lines": lines, "depth": thinking.depth, "basis": thinking.basis}
+
+
+async def reflection_of(model: ModelClient, memories: Memories) -> dict[str, Any]:
+    """What was seen in several memories, or why not: what `Reflection.keep` takes. Never raises what a model raises."""
+    told: dict[str, Any] = {"scope": memories.scope, "seen": [fact for fact, _, _ in memories.facts]}
+    try:
+        return {**told, "products": await reflect(model.ask, memories)}
+    except ModelError as error:
+        # An answer that can't be read says that there was nothing to say.
+        final = isinstance(error, (ModelContent, ContextTooLong))
+        return {**told, "failed": str(error), "retry_at": retry_at(error, time.time()), "final": final}

@@ -23,6 +23,7 @@ from memory_os.tooling import Caller
 from memory_os.understanding.person import Person
 from memory_os.understanding.reader import Reader, Waiting, injected_lines, sorted_out
 from memory_os.understanding.reading import Reading
+from memory_os.understanding.reflection import Reflection
 from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.transcript import Turn
 from memory_os.workspace import Workspace
@@ -55,6 +56,7 @@ class Understanding:
         self._settings = settings
         self._reader = Reader(store)
         self.person = Person(store, facts, settings)
+        self.reflection = Reflection(store, facts, settings)
 
     @cached_property
     def _keeping(self) -> Keeping:

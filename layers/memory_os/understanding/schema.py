@@ -120,3 +120,24 @@ def m003_people(db: Database) -> None:
         "CREATE TRIGGER person_lines_die AFTER DELETE ON person_parents"
         " BEGIN DELETE FROM person_lines WHERE id = OLD.line_id; END"
     )
+
+
+@understanding()
+def m004_reflection(db: Database) -> None:
+    """What was looked at together, and what each product rests on."""
+    db.conn.execute(
+        "CREATE TABLE reflected_facts(fact_id INTEGER PRIMARY KEY REFERENCES facts(id) ON DELETE CASCADE, at REAL NOT NULL)"
+    )
+    db.conn.execute(
+        """
+        CREATE TABLE reflection_parents(
+            fact_id INTEGER NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
+            parent_id INTEGER NOT NULL,  -- stays when the parent is deleted: what rested on it is then retired
+            PRIMARY KEY(fact_id, parent_id)
+        ) WITHOUT ROWID
+        """
+    )
+    db.conn.execute("CREATE INDEX reflection_parents_parent ON reflection_parents(parent_id)")
+    db.conn.execute(
+        "CREATE TABLE reflection_state(scope TEXT PRIMARY KEY, retry_at REAL NOT NULL DEFAULT 0, problem TEXT NOT NULL DEFAULT '')"
+    )

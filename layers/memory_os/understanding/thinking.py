@@ -28,3 +28,18 @@ class Thinking:
         names = ("scope", "question", "basis")
         scope, question, basis = (str(given[name]) for name in names)
         return cls(scope, question, min(max(int(given["depth"]), 1), DEPTH_MAX), basis, conclusions)
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """What is to be looked at together: (fact id, day, text), oldest first. JSON round trip."""
+
+    scope: str
+    facts: tuple[tuple[int, str, str], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Memories:
+        return cls(str(given["scope"]), tuple((int(one[0]), str(one[1]), str(one[2])) for one in given["facts"]))

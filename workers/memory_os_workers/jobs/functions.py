@@ -122,6 +122,16 @@ async def think(tools: Tools, scope: str, question: str) -> str:
     return "failed" if "failed" in told else "thought"
 
 
+async def reflect(tools: Tools, scope: str, slot: str) -> str:
+    """Have a model look at memories it has not seen together. Returns how it went."""
+    memories = (await tools.ask(tools.service.post, "memories", {"scope": scope}))["memories"]
+    if memories is None:
+        return "nothing to look at"
+    told = await tools.reflect(memories)
+    await tools.ask(tools.service.post, "reflected", told)
+    return "failed" if "failed" in told else "reflected"
+
+
 async def index_fabric(tools: Tools, slot: str) -> str:
     """Have the service take in what changed in the fabric folder."""
     return str((await tools.ask(tools.service.post, "fabric", {"slot": slot}))["result"])
@@ -144,7 +154,7 @@ async def wait(tools: Tools, number: int = 0, seconds: float = 0.1) -> None:
 
 
 FUNCTIONS: dict[str, Work] = {
-    one.__name__: one for one in (embed, ingest, curate, understand, think, index_fabric, maintain, noop, wait)
+    one.__name__: one for one in (embed, ingest, curate, understand, think, reflect, index_fabric, maintain, noop, wait)
 }
 
 

@@ -27,7 +27,7 @@ COMPLETION_WAIT_S = 20
 # worker gets what others leave: beside a machine that is busy for an hour, or on a small one, 32 texts that wait for three
 # other jobs' texts take minutes, and that is no fault.
 TIMEOUTS_S = {
-    "embed": 1800, "ingest": 900, "curate": 900, "understand": 3600, "think": 3600, "maintain": 1800, "index_fabric": 300,
+    "embed": 1800, "ingest": 900, "curate": 900, "understand": 3600, "think": 3600, "reflect": 3600, "maintain": 1800, "index_fabric": 300,
     "noop": 10, "wait": 60,
 }  # fmt: skip
 

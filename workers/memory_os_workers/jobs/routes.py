@@ -4,6 +4,7 @@
     POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
     POST /v1/work/curated   POST /v1/work/fabric       POST /v1/work/spent      POST /v1/work/usage
     POST /v1/work/turns     POST /v1/work/understood   POST /v1/work/person     POST /v1/work/thought
+    POST /v1/work/memories  POST /v1/work/reflected
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -57,6 +58,8 @@ class WorkRoutes:
                 web.post("/v1/work/understood", self.understood),
                 web.post("/v1/work/person", self.person),
                 web.post("/v1/work/thought", self.thought),
+                web.post("/v1/work/memories", self.memories),
+                web.post("/v1/work/reflected", self.reflected),
                 web.post("/v1/work/spent", self.spent),
                 web.post("/v1/work/usage", self.usage),
                 web.get("/v1/dlq", self.dlq),
@@ -187,6 +190,21 @@ class WorkRoutes:
         body = checked(await _body(request), {"scope": str, "question": str, "lines": list})
         engine = await self._service.engine()
         return web.json_response(await self._in_thread(engine.understanding.person.keep, body, time.time()))
+
+    async def memories(self, request: web.Request) -> web.Response:
+        """The oldest memories of a scope that no model has looked at together; null when they are too few."""
+        body = checked(await _body(request), {"scope": str})
+        engine = await self._service.engine()
+        memories = await self._in_thread(engine.understanding.reflection.memories, str(body.get("scope") or ""), time.time())
+        return web.json_response({"memories": None if memories is None else memories.as_dict()})
+
+    async def reflected(self, request: web.Request) -> web.Response:
+        """What a model saw in several memories, or why it could not look."""
+        body = checked(await _body(request), {"scope": str, "seen": list, "products": list})
+        engine = await self._service.engine()
+        result = await self._in_thread(engine.understanding.reflection.keep, body, time.time())
+        self._service.embed_soon()
+        return web.json_response(result)
 
     async def spent(self, request: web.Request) -> web.Response:
         """Model units since a time, of one job or of all."""

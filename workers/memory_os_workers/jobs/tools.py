@@ -78,6 +78,13 @@ class Tools:
 
         return await thought_of(self._client(), Thinking.from_dict(thinking))
 
+    async def reflect(self, memories: dict[str, Any]) -> dict[str, Any]:
+        """What a model sees in several memories (`Memories.as_dict`), or why not: what the service takes."""
+        from memory_os.understanding.asking import reflection_of
+        from memory_os.understanding.thinking import Memories
+
+        return await reflection_of(self._client(), Memories.from_dict(memories))
+
     def _client(self) -> ModelClient:
         from memory_os.llm import ModelClient
 
