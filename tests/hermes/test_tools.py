@@ -13,6 +13,7 @@ from hermes.conftest import Installed
 TOOLS = (
     *(f"fabric_{verb}" for verb in ("recall", "write", "search", "pending", "curate", "brief", "report", "telemetry")),
     *("fabric_init_obsidian", "fact_store", "fact_feedback", "qdrant_search", "memory_forget"),
+    *(f"peer_{verb}" for verb in ("profile", "search", "context", "reasoning", "conclude")),
 )
 
 
