@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from memory_os.config import (
     ENVIRONMENT,
+    SECRET_KEYS,
     Settings,
     Values,
     default_settings,
@@ -226,6 +228,48 @@ def test_a_secret_is_read_and_never_shown_or_taken_from_a_command_line(tmp_path:
     with pytest.raises(ConfigError, match=r"servers\.qdrant_api_key") as met:
         load_settings({}, hermes_home=tmp_path)
     assert "90210" not in str(met.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["redis://:hidden@h", "redis://me:hidden@h:1/2", "redis://h?password=hidden", "redis://:a/hidden@h", "redis://:a#hidden@h",
+     "unix://:hidden@/run/a.sock", ":hidden@h:6379", "http://:hidden@h", "redis://:hidden@[h"],
+)  # fmt: skip
+def test_an_address_of_a_queue_has_no_password_in_it(tmp_path: Path, address: str) -> None:
+    with pytest.raises(ConfigError, match=r"servers\.redis_url") as met:
+        load_settings({"MEMORY_OS_REDIS_URL": address}, hermes_home=tmp_path)
+    assert "hidden" not in str(met.value)
+    for fine in ("redis://me@h:6380/2", "rediss://h?ssl_ca_certs=/a.pem", "unix:///run/a@b.sock?db=1"):
+        assert load_settings({"MEMORY_OS_REDIS_URL": fine}, hermes_home=tmp_path).values.servers.redis_url == fine
+
+
+@pytest.mark.parametrize("key", sorted(SECRET_KEYS))
+def test_no_secret_is_taken_from_a_command_line(tmp_path: Path, key: str) -> None:
+    settings = load_settings({}, hermes_home=tmp_path)
+    with pytest.raises(ConfigError) as met:
+        set_value(settings, key, "https://x.example/hidden")
+    assert str(settings.config_file) in met.value.cure and "hidden" not in str(met.value)
+    settings.home.mkdir(parents=True)
+    section, name = key.split(".")
+    settings.config_file.write_text(f"{section}: {{{name}: 'https://x.example/hidden'}}\n", "utf-8")
+    read = load_settings({}, hermes_home=tmp_path)
+    assert flat_values(read.values)[key] == "**********"
+
+
+def test_the_file_is_never_readable_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings({}, hermes_home=tmp_path)
+    settings.home.mkdir(parents=True)
+    modes = []
+    dump = YAML.dump
+
+    def looked_at(self: YAML, data: Any, stream: Any) -> None:
+        modes.extend(path.stat().st_mode & 0o777 for path in settings.home.iterdir())
+        dump(self, data, stream)
+
+    monkeypatch.setattr(YAML, "dump", looked_at)
+    keep_secrets(settings, {"QDRANT_API_KEY": "k"})
+    assert modes == [0o600]
+    assert [path.name for path in settings.home.iterdir()] == ["config.yaml"]
 
 
 def test_secrets_of_the_environment_are_kept_in_the_file(tmp_path: Path) -> None:

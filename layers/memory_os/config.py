@@ -7,6 +7,7 @@ nowhere else. An unknown key, a wrong type or a value out of range is a ConfigEr
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,10 @@ ENVIRONMENT = {
 
 # Never printed, and not taken from a command line, where every user of the machine may read it.
 SECRET_KEYS = frozenset({"servers.qdrant_api_key", "servers.redis_password", "alerts.webhook"})
+# Addresses into which somebody may have put a password.
+_UNSHOWN = SECRET_KEYS | {"servers.qdrant_url", "servers.redis_url"}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The values, the folders derived from them, and each key's origin (`default`, `config.yaml`, a variable)."""
@@ -199,10 +204,12 @@ def flat_values(values: Values) -> dict[str, Any]:
 def set_value(settings: Settings, key: str, text: str) -> None:
     """Write one key to config.yaml, its comments kept, after checking that the whole stays valid."""
     if key in SECRET_KEYS:
-        variable = next(name for name, of in ENVIRONMENT.items() if of == key)
+        variable = next((name for name, of in ENVIRONMENT.items() if of == key), "")
         raise ConfigError(
             f"{key} is a secret, and a command line can be read by others.",
-            cure=f"Put it into the environment as {variable}, or edit {settings.config_file}.",
+            cure=f"Put it into the environment as {variable}, or edit {settings.config_file}."
+            if variable
+            else f"Edit {settings.config_file}.",
         )
     _write_value(settings, key, text)
 
@@ -228,14 +235,20 @@ def _write_value(settings: Settings, key: str, text: str) -> None:
     except RecursionError as error:
         raise ConfigError(f"{key}: the value is nested too deeply.") from error
     except YAMLError as error:
+        if key in SECRET_KEYS:
+            raise ConfigError(f"{key}: the value is not valid YAML.", cure=f"Write it into {path} yourself.") from None
         raise ConfigError(f"{key}: {text!r} is not valid YAML: {_one_line(error)}.", cure="Put it in quotes.") from error
     _validated(_plain(document), {key: "the new value"})
     path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
-    temporary = path.with_suffix(".yaml.new")
-    with temporary.open("w", encoding="utf-8") as stream:
-        yaml.dump(document, stream)
-    temporary.chmod(constants.FILE_MODE)
-    temporary.replace(path)
+    # It may hold keys: nobody else may read it at any moment, and two writers never write into one file.
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, constants.FILE_MODE)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            yaml.dump(document, stream)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _homes(env: Mapping[str, str], hermes_home: Path | None) -> tuple[Path, Path]:
@@ -273,7 +286,7 @@ def _explain(item: Any, origins: Mapping[str, str]) -> str:
     where = origins.get(key, "config.yaml")
     if item["type"] == "extra_forbidden":
         return f"{key} ({where}) is not a setting; `memory-os config` lists them"
-    if key in SECRET_KEYS or key == "servers.qdrant_url":
+    if any(unshown == key or unshown.startswith(f"{key}.") for unshown in _UNSHOWN):
         return f"{key} ({where}): {item['msg'].removeprefix('Value error, ')}"
     # Only the first letter is lowered: the message may list accepted values, and those are case-sensitive.
     message = item["msg"].removeprefix("Value error, ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
@@ -130,7 +130,7 @@ class ServerSettings(_Section):
     qdrant_api_key: SecretStr = Field(SecretStr(""), description="better kept in QDRANT_API_KEY than in a file")
     qdrant_ca_file: Path | None = Field(None, description="PEM file of the authority that signed its certificate")
     redis_url: str = Field("", description="redis://, rediss:// or unix://; empty: the bundled Valkey")
-    redis_password: str = Field("", description="better kept in MEMORY_OS_REDIS_PASSWORD than in a file")
+    redis_password: SecretStr = Field(SecretStr(""), description="better kept in MEMORY_OS_REDIS_PASSWORD than in a file")
 
     @field_validator("qdrant_url")
     @classmethod
@@ -146,6 +146,22 @@ class ServerSettings(_Section):
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("leave out user, password, query and fragment; the key belongs into QDRANT_API_KEY")
         return value.rstrip("/")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _without_a_password(cls, value: str) -> str:
+        """Whether it is an address of a queue is the queue's to say; that no secret stands in it is said here."""
+        try:
+            parts = urlsplit(value)
+            # A password with "/", "?" or "#" in it moves the "@" out of the part that names the host.
+            beyond = ("" if parts.scheme == "unix" else parts.path) + parts.query + parts.fragment
+            named = parse_qs(parts.query, keep_blank_values=True)
+            secret = parts.password is not None or "@" in beyond or "password" in named
+        except ValueError:
+            raise ValueError("give redis://host:port, rediss://host:port or unix:///path") from None
+        if secret:
+            raise ValueError("leave the password out; it belongs into MEMORY_OS_REDIS_PASSWORD")
+        return value
 
     @field_validator("qdrant_ca_file")
     @classmethod

@@ -200,3 +200,12 @@ def test_a_cache_is_opened_where_a_server_is_configured(server: str, client: Any
     opened.put({"a": unit(1)})
     assert opened.get(["a"]).keys() == {"a"}
     opened.close()
+
+
+@pytest.mark.parametrize("url", ["http://h", "redis://h:port", "redis://127.0.0.1:1?socket_timeout=soon", "redis://127.0.0.1:1?nobody=1"])
+def test_an_address_that_is_none_costs_nothing_but_the_cache(tmp_path: Path, url: str) -> None:
+    settings = load_settings({"MEMORY_OS_REDIS_URL": url}, hermes_home=tmp_path)
+    encoder = CountingEncoder()
+    opened = CachedEmbedder(embedder(encoder), open_cache(settings, "model/1", DIMENSION))
+    assert opened.embed_passages(["a"]).shape == (1, DIMENSION)
+    opened.cache.close()

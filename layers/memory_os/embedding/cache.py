@@ -159,7 +159,7 @@ class RedisCache:
             return None
         try:
             return call(*arguments)
-        except (RedisError, OSError, ValueError, KeyError) as error:
+        except (RedisError, OSError, ValueError, KeyError, TypeError) as error:  # TypeError: an option nobody knows
             with self._lock:
                 self._aside_until = self._clock() + _ASIDE_S
                 self._counts["faults"] += 1
@@ -199,18 +199,23 @@ def shared(embedder: CalibratedEmbedder, settings: Settings, fingerprint: str) -
 
 
 def open_cache(settings: Settings, fingerprint: str, dimension: int) -> EmbeddingCache:
-    """The cache in the configured Redis; none where only the bundled one is. Connects at the first use."""
+    """The cache in the configured Redis; none for a URL that is none, or the bundled one. Connects at the first use."""
     servers = settings.values.servers
     if not servers.redis_url:
         return NoCache()
     from redis import Redis
 
-    client = Redis.from_url(
-        servers.redis_url,
-        **({"password": servers.redis_password} if servers.redis_password else {}),
-        socket_timeout=_TIMEOUT_S,
-        socket_connect_timeout=_TIMEOUT_S,
-    )
+    try:
+        client = Redis.from_url(
+            servers.redis_url,
+            password=servers.redis_password.get_secret_value() or None,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
+        )
+    except ValueError as error:
+        # The queue says the same of this address, with its cure. Here it must not cost recall by meaning.
+        _log.warning("no shared embedding cache: servers.redis_url can't be used: %s", error)
+        return NoCache()
     return RedisCache(client, fingerprint, dimension)
 
 

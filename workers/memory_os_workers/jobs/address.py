@@ -1,12 +1,12 @@
 """Where the queue is: a configured Redis or Valkey, or the Valkey that is bundled; and what its faults mean.
 
-A password stands in `MEMORY_OS_REDIS_PASSWORD`, in the URL or in `run/queue.password`; it is never shown.
+A password stands in `MEMORY_OS_REDIS_PASSWORD`, in config.yaml or in `run/queue.password`; it is never shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -30,8 +30,8 @@ class Address:
     shown: str
     bundled: bool
     local: bool
-    url: str = ""
-    password: str = ""
+    url: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
     socket: Path | None = None
 
     def redis_settings(self) -> RedisSettings:
@@ -68,7 +68,8 @@ def queue_address(settings: Settings) -> Address:
     else:
         shown = f"{parts.scheme}://{host or 'localhost'}:{port or 6379}{parts.path if parts.path != '/' else ''}"
     local = parts.scheme == "unix" or host in _LOCAL
-    return Address(shown=shown, bundled=False, local=local, url=url, password=settings.values.servers.redis_password)
+    password = settings.values.servers.redis_password.get_secret_value()
+    return Address(shown=shown, bundled=False, local=local, url=url, password=password)
 
 
 def bundled_address(settings: Settings) -> Address:
