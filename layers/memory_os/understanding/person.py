@@ -20,13 +20,14 @@ from memory_os.facts import Fact, Facts
 from memory_os.facts.fact import CURRENT, handle_for
 from memory_os.memory import Scope
 from memory_os.recall.rendering import day_of
-from memory_os.store import Store
+from memory_os.store import Row, Store
 from memory_os.tooling import Caller
 from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.thinking import DEPTH_MAX, Thinking
 
 # How a conclusion is told from other facts.
 PERSON_TAG = "person"
+_CATEGORY = "user_pref"
 # So many conclusions are a picture; fewer are their own card.
 LEAST = 3
 # A card is made anew when so many conclusions changed, or after `understanding.person_hours` when any did.
@@ -70,7 +71,7 @@ class Person:
 
     def conclusions(self, scope: Scope, now: float) -> list[Fact]:
         """What is concluded about the person, most trusted and newest first."""
-        found = [one for one in self._facts.current(scope, now) if is_conclusion(one)]
+        found = self._facts.current(scope, now, category=_CATEGORY)
         return sorted(found, key=lambda fact: (-round(self._facts.posterior(fact, now).mean, 1), -fact.created_at))
 
     def search(self, query: str, caller: Caller, limit: int) -> list[Fact]:
@@ -93,14 +94,13 @@ class Person:
         """What a new session starts with, unless `understanding.person_mode` is `tools`. Rendered lines, each with a handle."""
         if self._values.person_mode == "tools":
             return []
-        thought = self.card(caller.scope, caller.now)
-        if thought.by != "model":
-            return []  # the conclusions themselves come by recall, where they fit the question
-        day = day_of(thought.made_at or 0.0)
-        return [
-            f'- ({handles[0]}) {day}, about the person: "{" ".join(text.split())}"'
-            for text, handles in thought.lines[:_FIRST_TURN_LINES]
-        ]
+        # On the path of a turn: the card alone. The conclusions themselves come by recall, where they fit the question.
+        row = self._row(caller.scope, "")
+        if row is None or row["made_at"] is None:
+            return []
+        lines = self._lines(row["id"], caller.scope, caller.now)[:_FIRST_TURN_LINES]
+        day = day_of(row["made_at"])
+        return [f'- ({handles[0]}) {day}, about the person: "{" ".join(text.split())}"' for text, handles in lines]
 
     def forgotten(self, scope: str) -> None:
         """Something of this scope was forgotten: what was thought is thought anew, and no question keeps its words."""
@@ -116,22 +116,28 @@ class Person:
         return [row["text"] for row in rows]
 
     def _thought(self, scope: Scope, question: str, now: float, held: Sequence[Fact]) -> Thought | None:
-        row = self._store.row("SELECT * FROM person_thoughts WHERE scope = ? AND question = ?", (scope.key, question))
+        row = self._row(scope, question)
         if row is None:
             return None
+        lines = self._lines(row["id"], scope, now)
+        return Thought(
+            lines, "model", row["made_at"], row["depth"], row["basis"] != basis_of(held), row["made_at"] is None
+        )
+
+    def _row(self, scope: Scope, question: str) -> Row | None:
+        return self._store.row("SELECT * FROM person_thoughts WHERE scope = ? AND question = ?", (scope.key, question))
+
+    def _lines(self, thought: int, scope: Scope, now: float) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The lines whose parents all hold, with the parents' handles."""
         rows = self._store.rows(
-            "SELECT l.text, (SELECT json_group_array(p.fact_id) FROM person_parents p WHERE p.line_id = l.id) AS parents,"
-            " NOT EXISTS(SELECT 1 FROM person_parents p JOIN facts f ON f.id = p.fact_id WHERE p.line_id = l.id"
-            f" AND NOT ({CURRENT})) AS holds FROM person_lines l WHERE l.thought_id = :id ORDER BY l.position",
-            {"id": row["id"], "now": now},
+            "SELECT l.text, (SELECT json_group_array(p.fact_id) FROM person_parents p WHERE p.line_id = l.id) AS parents"
+            " FROM person_lines l WHERE l.thought_id = :id AND NOT EXISTS(SELECT 1 FROM person_parents p JOIN facts f"
+            f" ON f.id = p.fact_id WHERE p.line_id = l.id AND NOT ({CURRENT})) ORDER BY l.position",
+            {"id": thought, "now": now},
         )
-        lines = tuple(
-            (one["text"], tuple(handle_for(fact, scope) for fact in json.loads(one["parents"])))
-            for one in rows
-            if one["holds"]
+        return tuple(
+            (one["text"], tuple(handle_for(fact, scope) for fact in json.loads(one["parents"]))) for one in rows
         )
-        stale = row["basis"] != basis_of(held)
-        return Thought(lines, "model", row["made_at"], row["depth"], stale, row["made_at"] is None)
 
     # -- what is to be thought about -----------------------------------------------------------------------------------
 
@@ -225,8 +231,8 @@ class Person:
 
 
 def is_conclusion(fact: Fact) -> bool:
-    """Whether a fact is about the person."""
-    return PERSON_TAG in fact.tags or fact.category == "user_pref"
+    """Whether a fact is about the person: every conclusion has this category."""
+    return fact.category == _CATEGORY
 
 
 def basis_of(held: Sequence[Fact]) -> str:

@@ -59,6 +59,8 @@ class Reader:
         """Every session with unread turns, the one that waits longest first."""
         with self._lock:
             mark = 0 if abs(now - self._looked_at) >= _FULL_LOOK_S else self._mark
+        # Before the look: what is written meanwhile is above it.
+        newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
         rows = self._store.rows(
             "SELECT m.scope, m.session_id, count(*) AS n, min(m.id) AS first, max(m.id) AS last, min(m.said_at) AS first_at,"
             " max(m.said_at) AS last_at, e.ended_at, coalesce(s.retry_at, 0) AS retry_at, coalesce(s.problem, '') AS problem"
@@ -70,7 +72,6 @@ class Reader:
         with self._lock:
             if not mark:
                 self._looked_at = now
-            newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
             self._mark = min((row["first"] for row in rows), default=newest + 1)
         return [
             Waiting(
