@@ -176,11 +176,11 @@ class ModelOff(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """`retry_at`: epoch seconds before which asking again is pointless."""
+    """`retry_at`: epoch seconds before which asking again is pointless; 0: not known."""
 
     code = "model_unavailable"
 
-    def __init__(self, message: str, *, cure: str = "", retry_at: float) -> None:
+    def __init__(self, message: str, *, cure: str = "", retry_at: float = 0.0) -> None:
         super().__init__(message, cure=cure)
         self.retry_at = retry_at
 
@@ -210,11 +210,11 @@ class ContextTooLong(ModelError):
 
 
 class BudgetSpent(ModelError):
-    """`resets_at`: epoch seconds when the next budget begins."""
+    """`resets_at`: epoch seconds when the next budget begins; 0: not known."""
 
     code = "budget_spent"
 
-    def __init__(self, message: str, *, cure: str = "", resets_at: float) -> None:
+    def __init__(self, message: str, *, cure: str = "", resets_at: float = 0.0) -> None:
         super().__init__(message, cure=cure)
         self.resets_at = resets_at
 

@@ -28,7 +28,15 @@ def failure(service: Service, error: Exception, what: str) -> tuple[int, dict[st
     if is_disk_full(error):
         home = service.settings.home
         return 507, body("store", f"The disk of {home} is full; nothing was written.", "Free some disk space.")
+    if _passes(error):
+        return 503, body("store", f"{service.settings.database} can't be used at the moment.", "Try again.")
     return 500, body("internal", "The service failed on this request.", f"See {service.settings.logs_dir}.")
+
+
+def _passes(error: Exception) -> bool:
+    """Whether SQLite met what may be over soon (busy, out of files or memory), and no fault of a statement."""
+    code = getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.OperationalError) else None
+    return code is not None and code & 0xFF != sqlite3.SQLITE_ERROR
 
 
 def _damage(service: Service, error: sqlite3.Error, what: str) -> StoreCorrupt | None:

@@ -21,7 +21,6 @@ from memory_os.errors import (
 )
 
 from memory_os_workers.jobs import names, retries
-from memory_os_workers.jobs.address import is_queue_fault
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +66,7 @@ async def _vectors(tools: Tools, texts: dict[str, str]) -> tuple[dict[str, NDArr
 
 
 async def ingest(tools: Tools, name: str, stamp: str) -> int:
-    """Read, cut and embed one file; the service commits it. Returns its passages.
+    """Read and cut one file; the service commits it, and its texts are embedded later. Returns its passages.
 
     `name` as in `documents`: relative to the vault or absolute; `stamp` is the state that was seen.
     """
@@ -192,7 +191,7 @@ async def _after_fault(tools: Tools, name: str, ctx: dict[str, Any], arguments: 
     from arq import Retry
 
     attempt = int(ctx["job_try"])
-    if is_queue_fault(error) or not retries.is_last(error, attempt):
+    if not retries.is_last(error, attempt, name):
         seconds = retries.wait_for(error, attempt, time.time())
         _log.info("%s: attempt %d failed (%s), again in %.1f s", ctx["job_id"], attempt, type(error).__name__, seconds)
         raise Retry(defer=seconds) from error

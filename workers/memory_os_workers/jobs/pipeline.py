@@ -22,6 +22,7 @@ from memory_os_workers.jobs import names, valkey
 from memory_os_workers.jobs.address import queue_address
 from memory_os_workers.jobs.children import Children
 from memory_os_workers.jobs.queue import Job, Queue
+from memory_os_workers.jobs.retries import CRASHES
 
 if TYPE_CHECKING:
     from memory_os.documents.scan import Seen
@@ -267,7 +268,7 @@ class Pipeline:
 
     def _bury(self, job: Job) -> None:
         message = "Every worker that began it died; look at logs/worker.log and at the memory of the machine."
-        self.engine.dead_letters.add(job.id, job.function, job.arguments, "WorkerDied", message, 1)
+        self.engine.dead_letters.add(job.id, job.function, job.arguments, "WorkerDied", message, CRASHES)
 
     # -- for status ----------------------------------------------------------------------------------------------------
 

@@ -48,8 +48,8 @@ def wait_for(error: BaseException, attempt: int, now: float) -> float:
     return delay(attempt)
 
 
-def is_last(error: BaseException, attempt: int) -> bool:
-    """Whether a failed attempt (from 1) was the last one. Waiting for a budget is no failure."""
-    if isinstance(error, BudgetSpent):
+def is_last(error: BaseException, attempt: int, function: str = "") -> bool:
+    """Whether a failed attempt (from 1) was the last one. Waiting for a budget is no failure, nor for a processor."""
+    if isinstance(error, BudgetSpent) or (function == "embed" and isinstance(error, TimeoutError)):
         return False
     return not is_transient(error) or attempt >= ATTEMPTS
