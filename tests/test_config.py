@@ -282,3 +282,12 @@ def test_secrets_of_the_environment_are_kept_in_the_file(tmp_path: Path) -> None
     values = load_settings({}, hermes_home=tmp_path).values
     assert values.servers.qdrant_api_key.get_secret_value() == "it's: 1"
     assert values.recall.max_lines == 9
+
+
+def test_an_empty_text_empties_a_setting(tmp_path: Path) -> None:
+    settings = load_settings({}, hermes_home=tmp_path)
+    set_value(settings, "servers.redis_url", "redis://127.0.0.1:6379/0")
+    set_value(settings, "servers.redis_url", "")
+    assert load_settings({}, hermes_home=tmp_path).values.servers.redis_url == ""
+    with pytest.raises(ConfigError, match=r"recall\.max_lines"):
+        set_value(settings, "recall.max_lines", "")

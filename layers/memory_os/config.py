@@ -231,7 +231,8 @@ def _write_value(settings: Settings, key: str, text: str) -> None:
     # Read twice: what is wrong with the file as it stands is said as everywhere.
     document = yaml.load(path.read_text("utf-8")) if _read_file(path) else {}
     try:
-        _assign(document, key, YAML(typ="safe").load(text))
+        # `config set KEY ""` empties it; YAML would read that as nothing at all.
+        _assign(document, key, YAML(typ="safe").load(text) if text.strip() else "")
     except RecursionError as error:
         raise ConfigError(f"{key}: the value is nested too deeply.") from error
     except YAMLError as error:

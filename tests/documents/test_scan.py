@@ -252,6 +252,18 @@ def test_a_drive_that_is_not_mounted_deletes_nothing(documents: Documents, tmp_p
     assert documents.scan([root]).deleted == [str(folder / "a.md")]
 
 
+def test_a_vault_that_is_not_there_deletes_nothing(documents: Documents, raw: Path) -> None:
+    """Moved away on the very file system it stood on."""
+    kept = write(raw / "a.md", "text")
+    documents.refresh()
+    vault = documents.vault
+    vault.rename(vault.with_name("elsewhere"))
+    assert documents.scan().deleted == []
+    vault.with_name("elsewhere").rename(vault)
+    kept.unlink()
+    assert documents.scan().deleted == ["wiki/raw/a.md"]
+
+
 def test_a_share_that_came_back_under_another_number_is_looked_at(documents: Documents, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     write(folder / "a.md", "text")

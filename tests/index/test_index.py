@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -312,3 +313,13 @@ def test_frequency_counts_own_words_only(index: Index) -> None:
     index.replace("m:1", [note("about cache", "m:1", context="queue")])
     index.replace("m:2", [note("queue", "m:2")])
     assert (index.frequency("queue"), index.frequency("nothing")) == (1, 0)
+
+
+def test_what_was_just_said_does_not_wait_behind_files(index: Index) -> None:
+    """A backlog is embedded elsewhere: documents, and sessions of long ago; not the turn of a moment ago."""
+    now = time.time()
+    index.replace("document:a.md", [note("A file.", "document:a.md", layer=Layer.VECTORS, scope=SHARED_SCOPE, created_at=now)])
+    index.replace("message:1", [note("Said a year ago.", "message:1", created_at=now - 3e7)])
+    index.replace("message:2", [note("Said just now.", "message:2", created_at=now)])
+    backlog = max(one.pk for one in index.pending(10))
+    assert [one.passage.text for one in index.pending(10, backlog)] == ["Said just now."]

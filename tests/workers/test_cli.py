@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,17 @@ def test_a_service_that_was_killed_is_told_while_it_is_down_and_once_after(comma
     home.serve()
     assert f"pid {process.pid}" in command("status")[1]
     assert f"pid {process.pid}" not in command("status")[1]
+
+
+def test_a_service_that_does_not_answer_is_not_called_dead(command: Command, home: Home) -> None:
+    process = home.serve()
+    process.send_signal(signal.SIGSTOP)
+    try:
+        code, out, _ = command("status")
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert code == 3 and f"runs (pid {process.pid}) and does not answer" in out
+    assert "does not run" not in out and "without a clean stop" not in out
 
 
 def test_stop_without_a_service_is_3(command: Command) -> None:

@@ -209,7 +209,12 @@ class Scan:
             self.changes.changed.append(seen)
 
     def _is_away(self, root: Root) -> bool:
-        """Whether a root only seems gone: it is missing or empty, and not on the file system it stood on."""
+        """Whether a root only seems gone: it is missing or empty, and not on the file system it stood on.
+
+        Of a vault that is not there nothing was deleted either: whoever wants to forget all of it says `forget`.
+        """
+        if root.path.is_relative_to(self.vault) and is_gone(self.vault):
+            return True
         try:
             if not root.path.is_dir():
                 return is_gone(root.path) and _device(root.path) != root.device

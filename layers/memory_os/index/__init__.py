@@ -38,6 +38,10 @@ _EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e
 _HASHES = "(SELECT value FROM json_each(:hashes))"
 
 
+# A turn of the last minutes; earlier sessions that are imported are a backlog like any other.
+_JUST_S = 600.0
+_JUST_SAID = f"(created_at > :since AND layer NOT IN ({', '.join(repr(layer.value) for layer in sorted(DOCUMENT_LAYERS))}))"
+
 @dataclass(frozen=True, slots=True)
 class Replaced:
     added: int
@@ -221,12 +225,13 @@ class Index:
     def pending(self, limit: int, backlog: int = 0) -> list[Pending]:
         """Passages whose vector is not in the collection, newest first: what was just said is asked for first.
 
-        `backlog`: up to this pk somebody else embeds; those passages are left out until their embedding is there.
+        `backlog`: up to this pk somebody else embeds; those passages are left out until their embedding is there. Not
+        what was said, noted or decided just now: it does not wait behind files.
         """
-        here = f" AND (pk > :backlog OR {_EMBEDDED})" if backlog else ""
+        here = f" AND (pk > :backlog OR {_EMBEDDED} OR {_JUST_SAID})" if backlog else ""
+        values = {"fingerprint": self.fingerprint, "backlog": backlog, "since": time.time() - _JUST_S, "limit": limit}
         rows = self.store.rows(
-            f"SELECT pk, {_READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit",
-            {"fingerprint": self.fingerprint, "backlog": backlog, "limit": limit},
+            f"SELECT pk, {_READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit", values
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
 

@@ -67,15 +67,19 @@ def status(invocation: Invocation) -> int:
 
 def down(settings: Settings) -> dict[str, Any]:
     """What can be said without a service: why it isn't there, and what waits for it."""
-    from memory_os_workers.run_files import last_failure, left_behind, spool_depth
+    from memory_os_workers.run_files import last_failure, left_behind, lock_holder, spool_depth
 
+    holder = lock_holder(settings)
+    ended = [] if holder else _unclean_end(left_behind(settings))
+    silent = f"The service runs (pid {holder}) and does not answer: it is starting, stopping, or very busy. Ask again;"
     return {
         "running": False,
         "home": str(settings.home),
+        "holder": holder,
         "spool_depth": spool_depth(settings),
         "last_error": last_failure(settings),
-        "findings": [*_disk_findings(settings), *_unclean_end(left_behind(settings))],
-        "start": _HOW_TO_START,
+        "findings": [*_disk_findings(settings), *([f"{silent} logs/service.log tells more."] if holder else ended)],
+        "start": "" if holder else _HOW_TO_START,
         "egress": [],
     }
 
@@ -134,7 +138,8 @@ def _disk_findings(settings: Settings) -> list[str]:
 
 
 def _render_down(out: Console, found: dict[str, Any]) -> None:
-    out.print(f"The service of {found['home']} does not run. {found['start']}")
+    if found["holder"] is None:
+        out.print(f"The service of {found['home']} does not run. {found['start']}")
     error = found["last_error"]
     if error:
         reason = f"{error.get('error')} {error.get('cure', '')}".strip()
