@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -189,3 +190,27 @@ def test_a_server_that_goes_and_comes_back_is_noticed_both_times(redis: RedisSer
         assert await queue.waiting([job]) == {job}  # append-only: it was on disk
 
     on(redis, away)
+
+
+def test_a_server_that_takes_calls_and_does_not_answer_is_away(redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def frozen(queue: Queue) -> None:
+        await queue.look()
+        assert redis.process is not None
+        monkeypatch.setattr("memory_os_workers.jobs.queue.CALL_S", 0.3)
+        redis.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(QueueAway, match="did not answer"):
+                await queue.enqueue("noop", [1])
+            assert isinstance(queue.fault, QueueAway) and not queue.usable
+            with pytest.raises(QueueAway):
+                await queue.shut_down_server()
+        finally:
+            redis.process.send_signal(signal.SIGCONT)
+            monkeypatch.undo()
+        await queue.look()
+        assert queue.fault is None
+
+    async def bounded(queue: Queue) -> None:
+        await asyncio.wait_for(frozen(queue), 20)
+
+    on(redis, bounded)

@@ -168,6 +168,22 @@ def test_while_redis_is_away_the_service_works_and_says_since_when(here: Site) -
     assert_exactly_once(here, written, before)
 
 
+def test_while_redis_takes_calls_and_does_not_answer_the_service_works(here: Site) -> None:
+    before = settled(here, 0)
+    here.worker()
+    here.wait_for_workers(1)
+    assert here.redis.process is not None
+    here.redis.process.send_signal(signal.SIGSTOP)
+    try:
+        written = write(here, "frozen", 5)
+        wait_until(lambda: standing(here)["documents"] >= before["documents"] + 5)
+        assert "did not answer" in here.pipeline()["fault"]
+    finally:
+        here.redis.process.send_signal(signal.SIGCONT)
+    here.wait_for_workers(1)
+    assert_exactly_once(here, written, before)
+
+
 def test_while_redis_is_full_the_service_works_and_says_so(here: Site) -> None:
     before = settled(here, 0)
     here.worker()

@@ -21,10 +21,11 @@ from memory_os.errors import MemoryOSError, QueueError
 from memory_os_workers.jobs import names, valkey
 from memory_os_workers.jobs.address import queue_address
 from memory_os_workers.jobs.children import Children
-from memory_os_workers.jobs.queue import Job, Queue
+from memory_os_workers.jobs.queue import CALL_S, Job, Queue
 from memory_os_workers.jobs.retries import CRASHES
 
 if TYPE_CHECKING:
+    from memory_os.dead_letters import DeadLetter
     from memory_os.documents.scan import Seen
     from memory_os.engine import Engine
 
@@ -33,6 +34,8 @@ _log = logging.getLogger(__name__)
 LOOK_EVERY_S = 2.0
 # So few texts are a live turn: the service embeds them at once, for a worker would only come later.
 OWN_MAX = 16
+# Handing files over is a call of the queue and one of memory.db; who waits is the thread that keeps house.
+_HAND_OVER_S = 3 * CALL_S
 # Jobs that may wait at a time: enough for dozens of workers, little enough that what comes next is not behind a week's work.
 EMBED_JOBS_MAX = 128
 DOCUMENT_JOBS_MAX = 1000
@@ -145,9 +148,11 @@ class Pipeline:
             self.look_at_documents()
 
     async def _forget_finished(self, queue: Queue) -> None:
-        waiting = await queue.waiting([*self._embedding, *self._preparing])
-        self._embedding = {job: hashes for job, hashes in self._embedding.items() if job in waiting}
-        self._preparing &= waiting
+        asked = {*self._embedding, *self._preparing}
+        # What is handed out while the queue answers is not among those.
+        gone = asked - await queue.waiting(asked)
+        self._embedding = {job: hashes for job, hashes in self._embedding.items() if job not in gone}
+        self._preparing -= gone
 
     async def _child_died(self, name: str, pid: int, code: int) -> None:
         await self._in_thread(self._count_restart, name, f"pid {pid} ended with code {code}")
@@ -201,8 +206,9 @@ class Pipeline:
             return False
         work = asyncio.run_coroutine_threadsafe(self._enqueue_documents(wanted), self._loop)
         try:
-            work.result()
-        except QueueError:
+            work.result(_HAND_OVER_S)
+        except (QueueError, TimeoutError):
+            work.cancel()
             return False
         return True
 
@@ -252,15 +258,25 @@ class Pipeline:
 
     async def requeue(self, number: int) -> dict[str, Any]:
         """Try a dead letter again: in the queue, or by deriving its work anew. Raises BadRequest, QueueError."""
-        letter = await self._in_thread(self.engine.dead_letters.one, number)
-        derived = letter.function in ("embed", "ingest")
-        if self.queue is not None and self.queue.usable:
-            await self.queue.enqueue(letter.function, letter.payload)
-        elif not derived:
+        letters, queue = self.engine.dead_letters, self.queue
+        letter = await self._in_thread(letters.one, number)
+        if queue is not None and queue.usable:
+            # Out before the job is in: one that fails again at once is a new letter, and not the one to be removed.
+            await self._in_thread(letters.remove, number)
+            try:
+                await queue.enqueue(letter.function, letter.payload)
+            except Exception:
+                await self._in_thread(self._keep, letter)
+                raise
+        elif letter.function in ("embed", "ingest"):
+            await self._in_thread(letters.remove, number)
+        else:
             raise self._why_not()
-        await self._in_thread(self.engine.dead_letters.remove, number)
         self.nudge()
         return dict(letter.as_dict())
+
+    def _keep(self, one: DeadLetter) -> None:
+        self.engine.dead_letters.add(one.job, one.function, one.payload, one.error, one.message, one.attempts)
 
     def _why_not(self) -> QueueError:
         fault = None if self.queue is None else self.queue.fault

@@ -5,6 +5,7 @@ One client for the life of the service; every call may raise a QueueError, and r
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Iterable, Sequence
@@ -24,6 +25,8 @@ _IN_PROGRESS = "arq:in-progress:"
 _JOB = "arq:job:"
 # ARQ's own: a job that nobody ran within a day is dropped, and derived anew.
 _KEPT_MS = 86_400_000
+# A server that takes a call and does not answer (stopped, its disk stuck, its machine gone) is away like any other.
+CALL_S = 5.0
 # Jobs looked at in one round: no more than these can be running at a time.
 _LOOK = 500
 
@@ -111,7 +114,8 @@ class Queue:
         from redis.exceptions import ConnectionError as Gone
 
         try:
-            await (await self._connected()).execute_command("SHUTDOWN")
+            async with asyncio.timeout(CALL_S):
+                await (await self._connected()).execute_command("SHUTDOWN")
         except Gone:
             return  # that is its answer
         except Exception as error:
@@ -272,7 +276,7 @@ class Queue:
     async def _call(self, work: Awaitable[_T]) -> _T:
         """The work's result; a fault of the queue is typed and remembered until a call succeeds again."""
         try:
-            result = await work
+            result = await _in_time(work)
         except Exception as error:
             if not is_queue_fault(error):
                 raise
@@ -289,3 +293,11 @@ class Queue:
             _log.warning("%s", fault)
         self.fault = fault
         self.standing.workers = {}
+
+
+async def _in_time(work: Awaitable[_T]) -> _T:
+    try:
+        async with asyncio.timeout(CALL_S):
+            return await work
+    except TimeoutError as error:
+        raise TimeoutError(f"it did not answer within {CALL_S:g} s") from error

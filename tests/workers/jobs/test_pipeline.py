@@ -1,0 +1,114 @@
+"""The service's end of the pipeline, over a real memory and a real queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_os.config import load_settings
+from memory_os.engine import Engine
+from memory_os.errors import QueueAway
+from memory_os_workers.jobs import names
+from memory_os_workers.jobs.pipeline import Pipeline
+from memory_os_workers.jobs.queue import Job, Queue
+from memory_os_workers.jobs.retries import CRASHES
+from support.redis_server import RedisServer
+
+from workers.jobs.test_queue import HOME, _address, alive
+
+
+def over(home: Path, server: RedisServer, work: Callable[[Pipeline, Queue], Awaitable[Any]]) -> None:
+    """Run something with a pipeline whose queue has a living worker."""
+
+    async def run() -> None:
+        settings = load_settings({"HERMES_HOME": str(home)})
+        settings.home.mkdir(parents=True, exist_ok=True)
+        with closing(Engine.open(settings)) as engine, ThreadPoolExecutor(1) as thread:
+            pipeline = Pipeline(engine, settings, executor=thread, nudge=lambda: None)
+            pipeline.queue = queue = Queue(_address(server), HOME)
+            try:
+                alive(server, "w:1")
+                await queue.look()
+                await work(pipeline, queue)
+            finally:
+                await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_letter_that_cannot_be_put_in_again_is_kept(tmp_path: Path, redis: RedisServer) -> None:
+    async def requeue(pipeline: Pipeline, queue: Queue) -> None:
+        number = pipeline.engine.dead_letters.add("j", "maintain", ["trust", "1"], "E", "why", 6)
+        redis.kill()
+        with pytest.raises(QueueAway):
+            await pipeline.requeue(number)
+        (letter,) = pipeline.engine.dead_letters.all()
+        assert (letter.payload, letter.error, letter.attempts) == (["trust", "1"], "E", 6)
+
+    over(tmp_path, redis, requeue)
+
+
+class Busy(Queue):
+    """Something happens in the moment in which the queue answers."""
+
+    meanwhile: Callable[[], object]
+
+    async def enqueue(self, function: str, arguments: list[Any]) -> str:
+        one = await super().enqueue(function, arguments)
+        self.meanwhile()
+        return one
+
+    async def waiting(self, job_ids: Iterable[str]) -> set[str]:
+        found = await super().waiting(job_ids)
+        self.meanwhile()
+        return found
+
+
+def test_a_job_that_fails_at_once_after_it_was_put_in_again_leaves_a_letter(tmp_path: Path, redis: RedisServer) -> None:
+    async def requeue(pipeline: Pipeline, queue: Queue) -> None:
+        letters = pipeline.engine.dead_letters
+        pipeline.queue = busy = Busy(queue.address, HOME)
+        busy.meanwhile = lambda: letters.add("j", "maintain", ["trust", "1"], "Again", "why", 1)
+        await busy.look()
+        try:
+            await pipeline.requeue(letters.add("j", "maintain", ["trust", "1"], "E", "why", 6))
+        finally:
+            await busy.close()
+        (letter,) = letters.all()
+        assert (letter.error, letter.attempts) == ("Again", 1)
+
+    over(tmp_path, redis, requeue)
+
+
+def test_what_is_handed_out_while_the_queue_answers_is_not_forgotten(tmp_path: Path, redis: RedisServer) -> None:
+    async def forget(pipeline: Pipeline, queue: Queue) -> None:
+        pipeline._preparing = {"done", await queue.enqueue("noop", [1])}
+        busy = Busy(queue.address, HOME)
+
+        def hand_out() -> None:
+            pipeline._preparing.add("new")
+            pipeline._embedding["newer"] = frozenset({"h"})
+
+        busy.meanwhile = hand_out
+        try:
+            await pipeline._forget_finished(busy)
+        finally:
+            await busy.close()
+        assert pipeline._preparing == {"new", names.job_id(HOME, "noop", [1])}
+        assert pipeline._embedding == {"newer": frozenset({"h"})}
+
+    over(tmp_path, redis, forget)
+
+
+def test_a_job_that_killed_its_workers_says_how_many(tmp_path: Path, redis: RedisServer) -> None:
+    async def bury(pipeline: Pipeline, queue: Queue) -> None:
+        pipeline._bury(Job("j", "ingest", ["bomb.pdf", "1"]))
+        (letter,) = pipeline.engine.dead_letters.all()
+        assert letter.attempts == CRASHES
+
+    over(tmp_path, redis, bury)
