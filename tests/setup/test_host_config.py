@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.errors import HostError
-from memory_os_workers.setup.host_config import disable_plugin, enable_plugin, is_enabled, parse, provider_of
+from memory_os_workers.setup.host_config import disable_plugin, drop_emptied, enable_plugin, is_enabled, parse, provider_of
 
 KEY = "memory-os"
 
@@ -124,3 +124,22 @@ def test_any_list_of_plugins_keeps_its_order(listed: list[str], flow: bool, newl
     assert parse(edit.text)["plugins"]["enabled"] == [*listed, KEY]
     assert (parse(disable_plugin(edit.text, KEY))["plugins"]["enabled"] or []) == listed
     assert "# top" in edit.text and "# end" in edit.text
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_sections_that_setup_made_go_when_they_end_up_empty(newline: str) -> None:
+    """Also when the host has written a section of its own since, so that the file can't be put back as it was."""
+    before = newline.join(["# mine", "model:", "  default: m", ""])
+    edited = enable_plugin(before, "memory-os", as_provider=True).text
+    since = edited + newline.join(["telemetry:", "  offered: true", ""])
+    left = drop_emptied(disable_plugin(since, "memory-os"), before)
+    assert left == before + newline.join(["telemetry:", "  offered: true", ""])
+
+
+def test_sections_that_were_there_or_hold_more_stay() -> None:
+    before = "plugins:\n  enabled: []\n"
+    edited = enable_plugin(before, "memory-os", as_provider=True).text
+    grown = edited.replace("memory:\n", "memory:\n  nudge_interval: 5\n")
+    left = parse(drop_emptied(disable_plugin(grown, "memory-os"), before))
+    assert left["plugins"] == {"enabled": []}
+    assert left["memory"]["nudge_interval"] == 5

@@ -59,6 +59,18 @@ def disable_plugin(text: str, key: str, *, denied_before: bool = False, was_prov
     return text
 
 
+def drop_emptied(text: str, before: str) -> str:
+    """Take out the sections that were not in `before` and that `disable_plugin` has left without content."""
+    then, now = parse(before), parse(text)
+    for section, key in (("plugins", "enabled"), ("memory", "provider")):
+        if section in then or now.get(section) not in ({key: []}, {key: ""}):
+            continue
+        rest = re.sub(rf"(?m)^{section}:[ \t]*\r?\n[ \t]+{key}:[ \t]*(\[\]|\"\")[ \t]*(\r?\n|\Z)", "", text, count=1)
+        expected = {name: value for name, value in parse(text).items() if name != section}
+        text = rest if _parses_to(rest, expected) else text
+    return text
+
+
 def parse(text: str) -> dict[str, Any]:
     """The file's data, plain. Raises HostError if it is no YAML mapping."""
     document = _load(text)

@@ -99,9 +99,16 @@ def _config(leaving: Leaving) -> str:
     )
     if edited == text:
         return "holds nothing of ours"
+    if record is not None:
+        edited = host_config.drop_emptied(edited, _before(record))
     ground_truth.back_up(target, current, leaving.settings.backups_dir)
     ground_truth.replace_bytes(target, edited.encode())
     return "our lines taken out; it was edited since setup"
+
+
+def _before(record: manifest.FileRecord) -> str:
+    """config.yaml as it was before setup; the record's own backup holds it."""
+    return read_config(Path(record.backup)) if record.backup and Path(record.backup).exists() else ""
 
 
 def _rules(leaving: Leaving) -> str:
