@@ -259,7 +259,7 @@ def test_no_secret_is_taken_from_a_command_line(tmp_path: Path, key: str) -> Non
 def test_the_file_is_never_readable_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings({}, hermes_home=tmp_path)
     settings.home.mkdir(parents=True)
-    modes = []
+    modes: list[int] = []
     dump = YAML.dump
 
     def looked_at(self: YAML, data: Any, stream: Any) -> None:

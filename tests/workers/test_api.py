@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from memory_os.config import load_settings
+from memory_os.engine import Engine
+from memory_os_workers import service as service_module
+from memory_os_workers.api import build_app
+from memory_os_workers.run_files import prepare_home
+from memory_os_workers.service import Service
 
 from workers.running import Home, raw
 
@@ -150,3 +160,37 @@ def test_stop_answers_first_and_then_ends(home: Home) -> None:
     status, found = _post(home, "/v1/stop", {})
     assert (status, found["pid"]) == (200, process.pid)
     assert process.wait(timeout=20) == 0
+
+
+def test_long_work_keeps_nobody_from_forgetting_or_curating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
+    settings = load_settings({}, hermes_home=tmp_path)
+    prepare_home(settings)
+    done = threading.Event()
+
+    async def run(folder: str) -> list[int]:
+        service = Service(settings)
+        service._engine = Engine.open(settings)
+        service.executors.long.submit(done.wait)
+        runner = web.AppRunner(build_app(service), access_log=None)
+        await runner.setup()
+        path = Path(folder) / "s.sock"
+        await web.UnixSite(runner, str(path)).start()
+        try:
+            asked = [
+                asyncio.to_thread(raw, path, "POST", route, json.dumps(body).encode())
+                for route, body in (
+                    ("/v1/forget", {"arguments": {"query": "x"}, "caller": {}}),
+                    ("/v1/wiki/related", {"text": "x"}),
+                )
+            ]
+            async with asyncio.timeout(30):
+                return [status for status, _ in await asyncio.gather(*asked)]
+        finally:
+            done.set()
+            await runner.cleanup()
+            await service.shut_down()
+
+    with tempfile.TemporaryDirectory(prefix="mos-") as folder:
+        statuses = asyncio.run(run(folder))
+    assert all(status in (200, 400) for status in statuses) and statuses[1] == 200

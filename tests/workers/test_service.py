@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -13,6 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from memory_os.config import load_settings
+from memory_os_workers import service as service_module
+from memory_os_workers.service import Service
 
 from workers.running import Home, ended, raw, wait_until
 
@@ -270,3 +274,21 @@ def test_all_files_are_their_owners_alone(home: Home) -> None:
     paths = [path for folder in folders for path in folder.rglob("*")]
     assert any(path.is_file() for path in paths)
     assert [path for path in paths if _mode(path) & 0o077] == []
+
+
+def test_what_ends_by_a_fault_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
+
+    async def faulty() -> None:
+        raise KeyError("nobody foresaw it")
+
+    async def run() -> Service:
+        service = Service(load_settings({}, hermes_home=tmp_path))
+        service._keep("the loop", faulty())
+        await asyncio.gather(*service._tasks, return_exceptions=True)
+        await service.shut_down()
+        return service
+
+    service = asyncio.run(run())
+    assert "nobody foresaw it" in service.figures()["last_error"] and service.figures()["errors"] == 1
+    assert "the loop ended by a fault" in caplog.text

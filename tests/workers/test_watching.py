@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from memory_os_workers import watching
-from memory_os_workers.watching import Mode, Plan, Watcher, plan_of, silence_of
+from memory_os_workers.watching import Mode, Plan, Watcher, mounts_in, plan_of, silence_of
 
 # Long enough for any machine; nothing waits so long unless it fails.
 DEADLINE_S = 30.0
@@ -218,6 +219,55 @@ def test_shares_are_known_by_their_file_system(path: str, told: str) -> None:
         ("/mnt/ssh", "fuse.sshfs"),
     ]
     assert silence_of(mounts)(Path(path)) == told
+
+
+@pytest.mark.parametrize("name", ["Büro", "关系", "заметки", "with\\040space", "tab\\011 \\134"])
+def test_a_share_below_a_path_in_any_script_is_known(name: str) -> None:
+    name = name.replace(" ", "")
+    point = name.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+    table = f"/dev/sda1 / ext4 rw 0 0\nnas:/x /mnt/{name} nfs4 rw 0 0\n"
+    assert silence_of(mounts_in(table.encode()))(Path(f"/mnt/{point}/vault")) == "nfs4 sends no file events"
+
+
+def test_a_mount_that_is_not_utf8_is_one_too() -> None:
+    [(point, kind)] = mounts_in(b"nas:/x /mnt/B\xfcro cifs rw 0 0\n")
+    assert os.fsencode(point) == b"/mnt/B\xfcro" and kind == "cifs"
+
+
+def test_a_folder_whose_name_is_not_utf8_does_not_end_the_watching(tmp_path: Path) -> None:
+    os.mkdir(os.fsencode(tmp_path) + b"/B\xfcro")
+    strange = Path(os.fsdecode(os.fsencode(tmp_path) + b"/B\xfcro"))
+    assert plan_of([tmp_path, strange], lambda _: "") == Plan(
+        folders={str(tmp_path): tmp_path}, polled={strange: "its name is not UTF-8"}
+    )
+
+    async def run() -> None:
+        async with watched(tmp_path) as (watcher, nudged):
+            assert await until(nudged, lambda: (tmp_path / "a.md").write_text("text")) == tmp_path
+            assert not watcher.figures()["fault"]
+
+    asyncio.run(run())
+
+
+def test_a_fault_while_planning_is_noted_and_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_AGAIN_S", 0.01)
+    faults = [KeyError("nobody foresaw it")]
+
+    def roots() -> list[Path]:
+        if faults:
+            raise faults.pop()
+        return [tmp_path]
+
+    async def run() -> None:
+        nudged = asyncio.Event()
+        watcher = Watcher(roots, lambda _: nudged.set())
+        task = asyncio.create_task(watcher.run())
+        await asyncio.wait_for(nudged.wait(), 30)
+        assert "nobody foresaw it" in watcher.figures()["fault"]
+        watcher.stop()
+        await asyncio.wait_for(task, 30)
+
+    asyncio.run(run())
 
 
 def test_without_a_list_of_mounts_events_are_believed_in() -> None:

@@ -225,7 +225,7 @@ async def _tool(request: web.Request) -> web.Response:
 
 async def _status(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
-    background = service.background.figures() if service.background else {}
+    background = await asyncio.to_thread(service.background.figures) if service.background else {}
     found = {"service": service.figures(), "background": background}
     if service.open_engine is not None:
         found.update(await _in(service.executors.tools, service.open_engine.status))
@@ -270,8 +270,9 @@ async def _forget(request: web.Request) -> web.Response:
     payload = checked(await _body(request), {"arguments": dict, "caller": dict})
     engine = await service.engine()
     caller = _caller(payload.get("caller"))
+    # On a thread of its own: neither a long reindex nor the tools' threads may keep somebody from forgetting.
     result = await _in(
-        service.executors.long, engine.call_tool, "memory_forget", payload.get("arguments") or {}, caller
+        service.executors.forget, engine.call_tool, "memory_forget", payload.get("arguments") or {}, caller
     )
     return web.json_response(result)
 
@@ -280,7 +281,7 @@ async def _wiki_related(request: web.Request) -> web.Response:
     service = request.app[_SERVICE]
     payload = checked(await _body(request), {"text": str})
     engine = await service.engine()
-    near = await _in(service.executors.long, engine.wiki_neighbours.near, payload.get("text", ""))
+    near = await _in(service.executors.tools, engine.wiki_neighbours.near, payload.get("text", ""))
     return web.json_response({"neighbours": [{"page": one.page, "similarity": one.similarity} for one in near]})
 
 

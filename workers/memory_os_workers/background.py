@@ -155,7 +155,8 @@ class Background:
     async def _capture_loop(self) -> None:
         while not self.stopping:
             await _pause(self._nudged, max(INTERVAL_S, retry_delay(self.spool.failures_in_a_row)))
-            if spool_files(self.settings) and not self.stopping:
+            # A folder may be large or on a slow disk, and this thread answers requests.
+            if await asyncio.to_thread(spool_files, self.settings) and not self.stopping:
                 await self.drain()
 
     async def _embedding_loop(self) -> None:
@@ -172,7 +173,7 @@ class Background:
     async def _embed_batch(self, size: int) -> int:
         try:
             backlog = await self.backlog()
-        except (sqlite3.Error, MemoryOSError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - recorded and tried again; the loop must outlive any fault
             self.embedding.failed(error)
             return 0
         return await self._attempt(self.embedding, self._embed, self.engine.index_pending, size, backlog) or 0

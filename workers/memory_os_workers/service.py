@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,12 +55,13 @@ class Executors:
     tools: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "tools"))
     long: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "long"))
     capture: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "capture"))
+    forget: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "forget"))
     embed: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "embed"))
     house: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "house"))
     pipeline: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "pipeline"))
 
     def all(self) -> tuple[ThreadPoolExecutor, ...]:
-        return (self.recall, self.tools, self.long, self.capture, self.embed, self.house, self.pipeline)
+        return (self.recall, self.tools, self.long, self.forget, self.capture, self.embed, self.house, self.pipeline)
 
 
 class Service:
@@ -97,7 +99,7 @@ class Service:
 
     def start(self) -> None:
         """Open the engine, load the models, then work in the background, all beside the requests."""
-        self._tasks.append(asyncio.create_task(self._bring_up()))
+        self._keep("the start", self._bring_up())
 
     async def engine(self) -> Engine:
         """The engine, as soon as memory.db is open. Raises ServiceUnavailable while it isn't, or won't be."""
@@ -162,6 +164,19 @@ class Service:
             await asyncio.to_thread(self._engine.close)
         return ended
 
+    def _keep(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Run it until the end. What it raises would otherwise be told to nobody."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                self.note_error(error)
+                _log.error("%s ended by a fault", name, exc_info=error)
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        self._tasks.append(task)
+
     async def _bring_up(self) -> None:
         loop = asyncio.get_running_loop()
         try:
@@ -215,11 +230,15 @@ class Service:
         except MemoryOSError as error:
             pipeline.unavailable = str(error)
             _log.error("no queue: %s", error)
+        except Exception as error:  # noqa: BLE001 - the service does the work itself, and `status` says why
+            pipeline.unavailable = f"{type(error).__name__}: {error}"
+            self.note_error(error)
+            _log.exception("no queue")
         self.reconciliation = Reconciliation(engine, pipeline, house=self.executors.house)
         pipeline.look_at_documents = self.reconciliation.look_now
-        self._tasks.append(asyncio.create_task(self.reconciliation.run()))
+        self._keep("reconciliation", self.reconciliation.run())
         reader = Understander(engine, pipeline, executor=self.executors.pipeline, nudge=self.embed_soon)
-        self._tasks.append(asyncio.create_task(reader.run()))
+        self._keep("understanding", reader.run())
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background
@@ -232,7 +251,7 @@ class Service:
             house=self.executors.house,
             busy=lambda: self.recalls_in_flight > 0,
         )
-        self._tasks.append(asyncio.create_task(self.background.run()))
+        self._keep("the background", self.background.run())
 
 
 def serve(settings: Settings) -> None:

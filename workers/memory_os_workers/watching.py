@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
@@ -38,6 +39,7 @@ _BURST_MS = 1600
 # File systems that other machines write to: their events never reach us.
 _SHARED = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "fuse.", "vboxsf", "drvfs", "virtiofs",
            "davfs", "ncpfs", "ocfs2", "gfs", "beegfs")  # fmt: skip
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +77,17 @@ class Watcher:
     async def run(self) -> None:
         """Until `stop`. A fault is noted for `figures` and looked around; it never ends the watching."""
         while not self._stopped.is_set() and self._mode != "off":
-            plan = await asyncio.to_thread(self._planned)
-            for root in _new_roots(self._plan, plan):
-                self._nudge(root)
-            self._plan = plan
             try:
+                plan = await asyncio.to_thread(self._planned)
+                for root in _new_roots(self._plan, plan):
+                    self._nudge(root)
+                self._plan = plan
                 await self._follow(plan)
             except FileNotFoundError:  # a folder went between planning and watching
                 await _pause(self._stopped, _AGAIN_S)
-            except (OSError, RuntimeError) as error:  # WatchfilesRustInternalError is a RuntimeError
+            except Exception as error:  # noqa: BLE001 - noted; what is followed is looked at all the same
                 self._failed(error)
+                await _pause(self._stopped, _AGAIN_S)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -170,7 +173,9 @@ def plan_of(roots: Iterable[Path], events: Callable[[Path], str] | None = None) 
     for root in roots:
         try:
             real = root.resolve()
-            if not real.exists():
+            if not _is_utf8(str(real)):
+                plan.polled[root] = "its name is not UTF-8"
+            elif not real.exists():
                 _await(real, plan)
             elif why := silent(real):
                 plan.polled[root] = why
@@ -199,15 +204,29 @@ def silence_of(mounts: Sequence[tuple[str, str]]) -> Callable[[Path], str]:
 def _mounts() -> list[tuple[str, str]]:
     """(mount point, type) of what is mounted; empty where the system has no such list (macOS)."""
     try:
-        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
+        return mounts_in(Path("/proc/self/mounts").read_bytes())
     except OSError:
         return []
-    fields = [line.split() for line in lines]
-    return [(one[1].encode().decode("unicode_escape"), one[2]) for one in fields if len(one) > 2]
+
+
+def mounts_in(table: bytes) -> list[tuple[str, str]]:
+    """(mount point, type) pairs of a mount table as in proc(5): spaces and the like are octal, all else is bytes."""
+    rows = [line.split(b" ") for line in table.split(b"\n")]
+    return [(os.fsdecode(_OCTAL.sub(_byte, row[1])), os.fsdecode(row[2])) for row in rows if len(row) > 2]
+
+
+def _byte(escaped: re.Match[bytes]) -> bytes:
+    return bytes([int(escaped[1], 8) & 0xFF])
+
+
+def _is_utf8(path: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def _watch(real: Path, root: Path, plan: Plan) -> None:
-    folders = [str(folder) for folder, _ in zip(find_folders(real), range(FOLDERS_MAX + 1), strict=False)]
+    found = [str(folder) for folder, _ in zip(find_folders(real), range(FOLDERS_MAX + 1), strict=False)]
+    # The event system knows no other names, and files below such a folder are refused by theirs.
+    folders = [folder for folder in found if _is_utf8(folder)]
     if len(folders) + len(plan.folders) > FOLDERS_MAX:
         plan.polled[root] = f"more than {FOLDERS_MAX} folders"
         return

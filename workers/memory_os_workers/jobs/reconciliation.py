@@ -31,6 +31,8 @@ EVERY_S = 60.0
 AT_REST_S = 5.0
 # After a fault (a share that is away, a locked database).
 _AFTER_FAULT_S = 15.0
+# What a look may meet without any fault of ours.
+_KNOWN = (sqlite3.Error, MemoryOSError, OSError)
 
 
 class Reconciliation:
@@ -47,6 +49,7 @@ class Reconciliation:
         self.looks = 0
         self.last_at = 0.0
         self.last_error = ""
+        self._faults: dict[str, str] = {}
         mode = engine.settings.values.documents.events
         self.watcher = Watcher(self._roots, self._nudged, mode=mode)
 
@@ -65,7 +68,7 @@ class Reconciliation:
         return {
             "looks": self.looks,
             "last_at": self.last_at or None,
-            "last_error": self.last_error,
+            "last_error": self.last_error or next(iter(self._faults.values()), ""),
             "events": self.watcher.figures(),
         }
 
@@ -73,8 +76,8 @@ class Reconciliation:
         """On a thread of the watcher's: every followed folder, and the fabric's."""
         try:
             documents = [root.path for root in self._engine.documents.roots()]
-        except (sqlite3.Error, MemoryOSError, OSError) as error:
-            _log.info("what is followed can't be read now: %s", error)
+        except Exception as error:  # noqa: BLE001 - the watcher goes on with what it can know
+            _log.info("what is followed can't be read now: %s: %s", type(error).__name__, error)
             documents = []
         return [*documents, self._fabric_root]
 
@@ -91,19 +94,25 @@ class Reconciliation:
                 again_s = min(again_s, AT_REST_S)
             try:
                 await self._pipeline.curate_waiting()
-            except (sqlite3.Error, MemoryOSError, OSError) as error:
+            except _KNOWN as error:
                 _log.info("raw files of the wiki stay waiting: %s", error)
+            except Exception as error:  # noqa: BLE001 - recorded, counted and tried again; the loop must outlive any fault
+                await self._failed("raw files of the wiki stay waiting", error)
+            else:
+                self._faults.pop("raw files of the wiki stay waiting", None)
 
     async def _look(self) -> float:
         """Compare, do what needs no reading, hand the rest to workers or do it. Returns seconds until the next look."""
         loop = asyncio.get_running_loop()
         try:
             report: IngestReport = await loop.run_in_executor(self._house, self._engine.documents.refresh)
-        except (sqlite3.Error, MemoryOSError, OSError) as error:
-            if str(error) != self.last_error:
-                _log.error("the documents could not be looked at: %s", error)
-            self.last_error = str(error)
-            await loop.run_in_executor(self._house, self._count, str(error))
+        except Exception as error:  # noqa: BLE001 - recorded, counted and tried again; the loop must outlive any fault
+            known = isinstance(error, _KNOWN)
+            said = str(error) if known else f"{type(error).__name__}: {error}"
+            if said != self.last_error:
+                _log.error("the documents could not be looked at: %s", said, exc_info=None if known else error)
+            self.last_error = said
+            await loop.run_in_executor(self._house, self._count, "documents_failed", said)
             return _AFTER_FAULT_S
         self.looks, self.last_at, self.last_error = self.looks + 1, time.time(), ""
         if any(one.status in ("ok", "removed", "renamed", "skipped") for one in report.files):
@@ -111,20 +120,36 @@ class Reconciliation:
         return min(EVERY_S, report.look_again_s or EVERY_S)
 
     async def _fabric_loop(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._fabric.wait()
             self._fabric.clear()
-            with suppress(QueueError):
-                if await self._pipeline.index_fabric():
-                    continue
-            with suppress(sqlite3.Error, MemoryOSError, OSError):  # the duty `fabric` meets it next, and counts it
-                await loop.run_in_executor(self._house, self._engine.fabric.refresh)
-                self._pipeline.nudge()
+            try:
+                await self._look_at_fabric()
+            except _KNOWN:
+                continue  # the duty `fabric` meets it next, and counts it
+            except Exception as error:  # noqa: BLE001 - recorded, counted and tried again; the loop must outlive any fault
+                await self._failed("the fabric could not be looked at", error)
+            else:
+                self._faults.pop("the fabric could not be looked at", None)
 
-    def _count(self, reason: str) -> None:
+    async def _look_at_fabric(self) -> None:
+        with suppress(QueueError):
+            if await self._pipeline.index_fabric():
+                return
+        await asyncio.get_running_loop().run_in_executor(self._house, self._engine.fabric.refresh)
+        self._pipeline.nudge()
+
+    async def _failed(self, what: str, error: Exception) -> None:
+        """A fault nobody foresaw: logged once an episode with its traceback, counted, shown in `status`."""
+        said = f"{what}: {type(error).__name__}: {error}"[:300]
+        if self._faults.get(what) != said:
+            _log.error("%s", said, exc_info=error)
+        self._faults[what] = said
+        await asyncio.get_running_loop().run_in_executor(self._house, self._count, "reconciliation_failed", said)
+
+    def _count(self, name: str, reason: str) -> None:
         with suppress(sqlite3.Error, OSError, MemoryOSError):
-            self._engine.store.count("documents_failed", reason=reason)
+            self._engine.store.count(name, reason=reason)
 
 
 async def _either(event: asyncio.Event, seconds: float) -> bool:
