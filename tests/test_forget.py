@@ -406,6 +406,88 @@ def test_one_passage_of_a_document(home: Home, tmp_path: Path) -> None:
     assert (report.chunks, report.notes) == (0, ("1 passages stay forgotten",))
 
 
+def sections(*words: str) -> str:
+    filler = "This is an ordinary sentence. " * 25
+    return "\n\n".join(f"# {word}\n\n{word} stands here. {filler}" for word in words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Shelf 20 of the Quarzlager holds the felt.", "Quarzlager"),
+        ("Der Tresor öffnet mit Gänsekiel.", "Gänsekiel"),
+        ("O cofre abre com andorinha.", "andorinha"),
+        ("Сейф открывается словом ласточка.", "ласточка"),
+        ("الخزنة تفتح بكلمة سنونو", "سنونو"),
+        ("保险箱的口令是燕子", "保险箱"),
+        ("金庫の合言葉はツバメです", "金庫"),
+    ],
+)
+@pytest.mark.parametrize("name", ["notes.md", "wiki/raw/notes.md", "wiki/entities/notes.md"])
+def test_a_query_finds_documents_and_pages_of_the_wiki(home: Home, name: str, text: str, words: str) -> None:
+    file = home.memory.settings.vault / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    home.documents.ingest(file)
+    assert home.forget(OTHER, query=words, confirm=True)["status"] == "nothing", "shared: not another's to forget"
+    result = home.forget(query=words, confirm=True)
+    assert (result["status"], result["forgotten"], result["proof"]["found"]) == ("forgotten", {"passages": 1}, 0)
+    assert home.forget(query=words)["status"] == "nothing"
+
+
+def test_a_library_never_crowds_out_what_was_said(home: Home, tmp_path: Path) -> None:
+    for number in range(25):
+        (tmp_path / f"{number}.md").write_text(f"The safe of building {number} stands there.")
+    home.documents.ingest(tmp_path)
+    home.remember("The safe stands in the cellar")
+    first = home.forget(query="safe", confirm=True)
+    assert first["forgotten"] == {"facts": 1, "passages": 19}
+    assert first["more"] == 6, "what the same search still finds is said"
+    second = home.forget(query="safe", confirm=True)
+    assert second["forgotten"] == {"passages": 6} and "more" not in second
+
+
+def test_a_passage_leaves_the_rest_of_its_document_and_says_so(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text(sections("quillfeather", "marblecake", "tinroof"))
+    home.documents.ingest(file)
+    first, *_ = home.index.of_source(f"document:{file}")
+    result = home.forget(id=first.handle)
+    assert result["documents"] == [{"path": str(file), "forgotten": 1, "left": 2}]
+    assert any(note.startswith(f"2 passages of {file} remain") for note in result["notes"])
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_whole_document(home: Home, relative: bool) -> None:
+    file = home.memory.settings.vault / "wiki/raw/notes.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(sections("quillfeather", "marblecake"))
+    home.documents.ingest(file)
+    name = "wiki/raw/notes.md" if relative else str(file)
+    assert home.forget(document=name) == {
+        "status": "confirm", "would_forget": {"passages": 2}, "next": "Call again with confirm=true, or with ids=[…]."
+    }  # fmt: skip
+    with pytest.raises(BadRequest, match="shared"):
+        home.forget(OTHER, document=name, confirm=True)
+    result = home.forget(document=name, confirm=True)
+    assert result["documents"] == [{"path": "wiki/raw/notes.md", "forgotten": 2, "left": 0}]
+    assert home.on_disk("quillfeather") == [] and file.exists()
+    os.utime(file, (1, 1))
+    home.documents.ingest(file)
+    assert home.index.of_source("document:wiki/raw/notes.md") == [], "it stays forgotten"
+    with pytest.raises(BadRequest, match="nothing of a document"):
+        home.forget(document=name, confirm=True)
+
+
+def test_the_same_words_in_another_document_are_pointed_out(home: Home, tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("The safe opens with quillfeather.")
+    home.documents.ingest(tmp_path)
+    (one,) = home.index.of_source(f"document:{tmp_path / 'a.md'}")
+    result = home.forget(id=one.handle)
+    assert [one["text"] for one in result["similar"]] == ["The safe opens with quillfeather."]
+
+
 def test_a_forgotten_fact_is_no_reason_to_cut_a_document(home: Home, tmp_path: Path) -> None:
     home.forget(id=home.remember("The canteen closes at two.").handle)
     file = tmp_path / "notes.md"

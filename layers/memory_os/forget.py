@@ -16,8 +16,9 @@ from memory_os.documents import Documents
 from memory_os.errors import BadRequest, FabricError, StoreError
 from memory_os.fabric import Fabric
 from memory_os.facts import Fact, Facts
+from memory_os.forget_documents import Cut, document_passages, forget_passages
 from memory_os.index import Index
-from memory_os.memory import SHARED_SCOPE, Layer, Passage, Scope, content_hash
+from memory_os.memory import DOCUMENT_LAYERS, SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
 from memory_os.sessions.quotes import Quotes
 from memory_os.spool_traces import Forgotten, remove_traces
@@ -62,6 +63,7 @@ class Gone:
     passage_ids: list[str] = field(default_factory=list)
     turns: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # where it still stands in files of ours
 
 
@@ -86,7 +88,7 @@ class Forget:
         self.resting_on: Callable[[Sequence[str], str], tuple[list[int], list[Passage]]] = lambda turns, scope: ([], [])
 
     def tool(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """One of `id`/`ids`, `query`, `session`, `all_mine`; all but ids list first and act with `confirm`.
+        """One of `id`/`ids`, `query`, `session`, `document`, `all_mine`; all but ids list first and act with `confirm`.
 
         With `preview` nothing goes, whatever else is given: the answer lists what would. Raises BadRequest for an unknown
         id, another's memory, or none or several of the ways.
@@ -94,17 +96,29 @@ class Forget:
         ids = [*arguments.strings("id"), *arguments.strings("ids")]
         query, session = arguments.text("query", longest=2000), arguments.text("session")
         everything = arguments.boolean("all_mine") or arguments.boolean("everything")
-        if sum((bool(ids), bool(query), bool(session), everything)) != 1:
+        document = arguments.text("document", longest=4096)
+        if sum((bool(ids), bool(query), bool(session), bool(document), everything)) != 1:
             raise BadRequest(
                 "memory_forget takes exactly one of id, query, session, all_mine.",
                 cure="Give id=<the id in brackets before a recalled line>, or query=<words> to list what matches.",
             )
-        targets, listed = self._by_ids(ids, caller) if ids else self._meant(query, session, everything, caller)
+        listed: Any
+        if ids:
+            targets, listed = self._by_ids(ids, caller)
+        elif document:
+            targets = self._targets(document_passages(self.documents, self.index, document), caller)
+            listed = {"passages": len(targets.passages)}
+        else:
+            targets, listed = self._meant(query, session, everything, caller)
         if not targets:
             return {"status": "nothing", "note": "Nothing of yours matches; nothing was deleted."}
         if arguments.boolean("preview") or not (ids or _confirmed(arguments)):
             return {"status": "confirm", "would_forget": listed, "next": "Call again with confirm=true, or with ids=[…]."}
-        return self._forget(targets, caller)
+        result = self._forget(targets, caller)
+        if query and (more := len(self._matching(query, caller))):
+            result["more"] = more
+            result["next"] = f"{more} more match the query: call again with it."
+        return result
 
     # -- what is meant ---------------------------------------------------------------------------------------------
 
@@ -128,9 +142,10 @@ class Forget:
         return Targets(messages, self.facts.ids(scope), [one for one in passages if one], everything=True)
 
     def _matching(self, query: str, caller: Caller) -> list[Passage]:
-        """The caller's own memories that have the query's words, most of them first."""
+        """Memories the caller may forget that have the query's words, most of them first, their own before shared ones."""
         terms = query_terms(query)
-        hits = self.index.lexical(terms, [caller.scope.key], limit=200, now=caller.now)
+        # Apart, so that a library of documents never crowds out what was said.
+        hits = [hit for key in _own(caller) for hit in self.index.lexical(terms, [key], limit=200, now=caller.now)]
         passages = self.index.passages([hit.pk for hit in hits])
         scored = [(_coverage(terms, passages[hit.pk].text), passages[hit.pk]) for hit in hits if hit.pk in passages]
         kept = sorted((one for one in scored if one[0] >= COVERAGE), key=lambda one: -one[0])
@@ -184,8 +199,7 @@ class Forget:
     def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
         gone = Gone(Quotes(caller.scope.key))
         self._add_what_rests_on(targets, caller.scope)
-        for passage in targets.passages:
-            self._forget_elsewhere(passage, caller.now, gone)
+        self._forget_elsewhere(targets.passages, caller.now, gone)
         with self.store.write() as db:
             self._forget_messages(db, targets.messages, caller, gone)
             self._forget_facts(targets.facts, caller.now, gone)
@@ -244,22 +258,21 @@ class Forget:
                 gone.passage_ids.append(fact.passage_id)
                 gone.turns |= {fact.evidence} - {""}
 
-    def _forget_elsewhere(self, passage: Passage, now: float, gone: Gone) -> None:
-        """A line of CREATIVE.md, a fabric entry, or one passage of a document."""
-        if passage.layer is Layer.WORKSPACE:
-            self.workspace.drop(passage.text)
-            self.index.replace(passage.source, [one for one in self.index.of_source(passage.source) if one.id != passage.id])
-            gone.counts["workspace"] += 1
-        elif passage.layer is Layer.FABRIC:
-            self._forget_entry(passage, gone)
-        else:
-            gone.counts["documents"] += self.documents.forget_passage(passage, now)
-            gone.notes.append(
-                f"{passage.source.removeprefix('document:')} still holds it on disk. Ingesting skips it, but"
-                " an edited file may bring it back; remove it from the file."
-            )
-        gone.texts.append(passage.text)
-        gone.passage_ids.append(passage.id)
+    def _forget_elsewhere(self, passages: Sequence[Passage], now: float, gone: Gone) -> None:
+        """Lines of CREATIVE.md, fabric entries, passages of documents."""
+        gone.texts += [passage.text for passage in passages]
+        gone.passage_ids += [passage.id for passage in passages]
+        for passage in passages:
+            if passage.layer is Layer.WORKSPACE:
+                self.workspace.drop(passage.text)
+                rest = [one for one in self.index.of_source(passage.source) if one.id != passage.id]
+                self.index.replace(passage.source, rest)
+                gone.counts["workspace"] += 1
+        for entry in {one.source: one for one in passages if one.layer is Layer.FABRIC}.values():
+            self._forget_entry(entry, gone)
+        gone.cuts = forget_passages(self.documents, (one for one in passages if one.layer in DOCUMENT_LAYERS), now)
+        gone.counts["passages"] += sum(cut.gone for cut in gone.cuts)
+        gone.notes += [note for cut in gone.cuts for note in cut.notes()]
 
     def _forget_entry(self, passage: Passage, gone: Gone) -> None:
         try:
@@ -365,8 +378,10 @@ class Forget:
             terms = query_terms(text)
             hits = self.index.lexical(terms, caller.scope.readable, limit=20, now=caller.now)
             for passage in self.index.passages([hit.pk for hit in hits]).values():
-                own = passage.scope == caller.scope.key
-                if passage.id in gone.passage_ids or (own and passage.content_hash == content_hash(text)):
+                own = passage.scope in _own(caller)
+                if passage.id in gone.passage_ids or (
+                    passage.scope == caller.scope.key and passage.content_hash == content_hash(text)
+                ):
                     left[passage.handle] = passage
                 elif own and _coverage(terms, passage.text) >= SIMILAR:
                     similar[passage.handle] = passage
@@ -376,6 +391,8 @@ class Forget:
             "forgotten": {name: count for name, count in gone.counts.items() if count},
             "proof": {"searched_again": len(searched), "found": found},
         }
+        if gone.cuts:
+            result["documents"] = [{"path": cut.path, "forgotten": cut.gone, "left": cut.left} for cut in gone.cuts]
         if similar:
             listed = [_listed(passage) for passage in similar.values()]
             result["similar"] = listed[:5]
@@ -399,6 +416,11 @@ def _confirmed(arguments: Arguments) -> bool:
     if isinstance(given, str) and given.strip().casefold() == CONFIRMATION:
         return True
     return arguments.boolean("confirm")
+
+
+def _own(caller: Caller) -> tuple[str, ...]:
+    """The scopes in which a caller may forget: what is shared only as the person at the machine."""
+    return caller.scope.readable if caller.scope.user == "local" else (caller.scope.key,)
 
 
 def _listed(passage: Passage) -> dict[str, str]:

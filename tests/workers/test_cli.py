@@ -366,7 +366,7 @@ def test_forget_shows_what_would_go_and_says_what_went(warm: Command, monkeypatc
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda *_: "y")
     code, out, err = warm("forget", handle)
     assert code == 0 and "The buoy blinks twice" in err and handle in err
-    assert out == "Forgotten: 1 facts. The same search finds nothing any more.\n" or out.startswith("Forgotten: 1 facts, ")
+    assert out.startswith(("Forgotten: 1 fact. The same search finds nothing any more.\n", "Forgotten: 1 fact, ")), out
     code, _, err = warm("forget", handle)
     assert code == 2 and "memory-os forget --query WORDS" in err and "query=" not in err
 
@@ -378,6 +378,24 @@ def test_forget_by_query_lists_in_the_words_of_the_command_line(warm: Command) -
     assert warm("forget", "--query", "zxqv wvutsr")[0] == 1
     code, out, _ = warm("forget", "--query", "gangway squeaks", "--yes")
     assert code == 0 and out.startswith("Forgotten: ")
+
+
+def test_forget_reaches_documents_and_says_what_stays(warm: Command, tmp_path: Path) -> None:
+    filler = "An ordinary sentence stands here. " * 25
+    file = tmp_path / "stock.md"
+    said = ("Shelf 20 of the Quarzlager holds felt.", "The Oakdoor jams.", "The roof is tin.")
+    file.write_text("\n\n".join(f"# Part\n\n{one} {filler}" for one in said))
+    warm("ingest", str(file))
+    (listed,) = warm.json("forget", "--query", "Quarzlager")["would_forget"]
+    code, out, _ = warm("forget", listed["id"], "--yes")
+    assert code == 0 and out.startswith(f"Forgotten: 1 passage of {file}"), out
+    assert "the rest of the document still answers" in out and "finds nothing" not in out
+    assert f"2 passages of {file} remain" in out and f'--document "{file}"' in out
+    assert warm("forget", "--query", "Quarzlager")[0] == 1
+    code, out, _ = warm("forget", "--document", str(file), "--yes")
+    assert code == 0 and out.startswith(f"Forgotten: 2 passages of {file}") and "finds nothing any more" in out, out
+    assert warm("forget", "--query", "Oakdoor")[0] == 1
+    assert warm("forget", "--document", str(file), "--yes")[0] == 2
 
 
 def test_forget_wants_one_way_and_proves_it(warm: Command) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from memory_os.documents.report import FileReport
 from memory_os.documents.rows import Documented
 from memory_os.documents.scan import Renamed
 from memory_os.index import Index
-from memory_os.memory import SHARED_SCOPE, Passage
+from memory_os.memory import SHARED_SCOPE, Passage, content_hash
 from memory_os.store import Row, Store, tombstones
 
 __all__ = ["Commits"]
@@ -84,19 +84,19 @@ class Commits:
             self.rows.drop(db, source.removeprefix(SOURCE_PREFIX))
         return removed
 
-    def forget_passage(self, passage: Passage, now: float) -> int:
-        """Take out one passage and its repeats in the same file, so that no later ingest takes them in again.
+    def forget_passages(self, source: str, texts: Collection[str], now: float) -> tuple[int, int]:
+        """Take out one file's passages that have one of these texts, so that no later ingest takes them in again.
 
-        A file of which nothing is left is no longer known. Returns how many passages went.
+        A file of which nothing is left is no longer known. Returns how many passages went, and how many are left.
         """
         with self.store.write() as db:
-            rest = [one for one in self.index.of_source(passage.source) if one.text != passage.text]
-            tombstones.bury(db, SHARED_SCOPE, [passage.content_hash], now)
-            removed = self.index.replace(passage.source, rest).removed
-            path = passage.source.removeprefix(SOURCE_PREFIX)
+            rest = [one for one in self.index.of_source(source) if one.text not in texts]
+            tombstones.bury(db, SHARED_SCOPE, [content_hash(text) for text in texts], now)
+            removed = self.index.replace(source, rest).removed
+            path = source.removeprefix(SOURCE_PREFIX)
             db.execute("UPDATE documents SET chunks = ? WHERE path = ?", (len(rest), path))
             db.execute("DELETE FROM documents WHERE path = ? AND chunks = 0", (path,))
-        return removed
+        return removed, len(rest)
 
     def _is_stale(self, prepared: Prepared) -> bool:
         try:

@@ -54,7 +54,7 @@ class Documents:
         self._commits = Commits(store, index, self.rows, settings.vault)
         self.commit = self._commits.commit
         self.forget = self._commits.forget
-        self.forget_passage = self._commits.forget_passage
+        self.forget_passages = self._commits.forget_passages
         # Set to let a long ingest end at its next file.
         self.halted = threading.Event()
         # Where there are workers: takes what must be read and cut off our hands, or says no.
