@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from memory_os import dead_letters as dead_letters_module
 from memory_os.dead_letters import DeadLetters, dead_letters
 from memory_os.errors import BadRequest
 from memory_os.store import open_store
@@ -38,7 +39,7 @@ def test_removed_letters_are_gone(letters: DeadLetters) -> None:
     first, second = (letters.add(job, "embed", [[job]], "E", "m", 1) for job in ("a", "b"))
     assert letters.hashes() == {"a", "b"}
     assert letters.remove(first).job == "a"
-    assert letters.count() == 1 and letters.holds("b") and not letters.holds("a")
+    assert [letter.job for letter in letters.all()] == ["b"]
     with pytest.raises(BadRequest, match=f"no dead letter {first}"):
         letters.one(first)
     assert letters.one(second).job == "b"
@@ -50,6 +51,23 @@ def test_a_later_state_of_the_same_file_settles_its_letters_only(letters: DeadLe
     letters.add("c", "curate", ["x.md", "1"], "E", "m", 1)
     letters.supersede("ingest", "x.md")
     assert [letter.job for letter in letters.all()] == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["a.md", 'q"x.md', "Büro.md", "заметка.md", "ملاحظة.md", "笔记.md", "メモ.md", "\udce4.md"])
+def test_letters_are_settled_by_names_in_any_script(letters: DeadLetters, name: str) -> None:
+    letters.add("a", "ingest", [name, "1"], "E", "m", 1)
+    letters.add("b", "ingest", [name], "E", "m", 1)
+    letters.add("c", "ingest", [name + "x", "1"], "E", "m", 1)
+    letters.add("d", "ingest", [name.upper() + "X", "1"], "E", "m", 1)
+    letters.supersede("ingest", name)
+    assert [letter.job for letter in letters.all()] == ["c", "d"]
+
+
+def test_no_letter_is_read_to_settle_others(letters: DeadLetters, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters.add("a", "ingest", ["y.md", "1"], "E", "m", 1)
+    monkeypatch.setattr(dead_letters_module, "_letter", None)
+    letters.supersede("ingest", "x.md")
+    assert letters.count() == 1
 
 
 def test_a_message_of_any_length_is_kept_short(letters: DeadLetters) -> None:

@@ -218,7 +218,7 @@ def test_a_report_counts(fabric: Fabric, folder: Path) -> None:
     put(folder, "mine.md", "# Written by hand")
     (folder / "leak.md").symlink_to("/etc/hostname")
     report = call(fabric, "fabric_report")
-    assert report["by_type"] == {"note": 1, "task": 1, "decision": 1} or report["total"] == 3
+    assert (report["by_type"], report["total"]) == ({"note": 1, "task": 1, "decision": 1}, 3)
     assert report["by_agent"] == {"builder": 2, "(a person)": 1}
     assert report["by_age"]["within a quarter"] == 1
     assert report["skipped"] == [{"path": "leak.md", "reason": "a link out of the folder"}]

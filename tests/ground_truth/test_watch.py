@@ -221,3 +221,21 @@ def test_a_check_costs_far_less_than_the_call_waits(desk: Desk) -> None:
         desk.check(turn="t9", query=f"staging gateway {at} hall port owner question {at}")
         spent.append(time.thread_time() - began)
     assert sorted(spent)[25] < 0.015
+
+
+def test_a_question_nobody_waits_for_any_more_is_not_encoded(desk: Desk) -> None:
+    """Else each that times out holds up the ones after it."""
+    go, encoded = threading.Event(), []
+
+    def embed(question: str) -> Any:
+        encoded.append(question)
+        go.wait(30)
+        raise RuntimeError("no vector")
+
+    desk.watch.embed = embed
+    assert [desk.watch.encode(question) for question in ("one", "two", "three")] == [None, None, None]
+    go.set()
+    desk.watch._encoder.submit(str).result(30)  # what waits before it is done then
+    assert len(encoded) <= 1
+    desk.watch.close()
+    assert desk.watch.encode("closed") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -187,3 +188,26 @@ def test_status_says_what_leaves_the_machine(home: Home) -> None:
     assert "s3cret" not in line
     local = home("local", "alerts: {webhook: 'http://127.0.0.1:9/x'}")
     assert [one for one in local.status()["egress"] if "alerts" in one] == []
+
+
+def test_a_server_that_speaks_no_http_is_an_alert_that_failed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"SSH-2.0-x\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/s3cret"
+        with pytest.raises(AlertError, match="can't be reached") as met:
+            Alerts(AlertSettings(webhook=address)).send(ALERT)
+        thread.join()
+    assert "s3cret" not in str(met.value)
+
+
+def test_a_command_that_is_none_is_an_alert_that_failed() -> None:
+    with pytest.raises(AlertError, match="can't be run"):
+        Alerts(AlertSettings(command=["true\0"])).send(ALERT)

@@ -127,6 +127,22 @@ def test_a_duty_switched_off_runs_only_by_hand(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_a_fault_nobody_foresaw_stops_no_other_duty_and_leaves_no_running_row(engine: Engine) -> None:
+    def act(run: Run) -> Report:
+        raise KeyError("nobody foresaw it")
+
+    keeping = only(
+        Maintenance(engine),
+        duty("first", HOUR_S, act, undo=lambda run, now: ""),  # type: ignore[arg-type]
+        duty("second", HOUR_S, lambda run: Report("done")),
+    )
+    done = keeping.run_due(NOW)
+    assert (done["first"].state, done["second"].state) == ("failed", "ok")
+    assert "nobody foresaw it" in done["first"].error
+    assert keeping.due(NOW + 1) == [], "it is tried again later, not at once"
+    assert engine.store.rows("SELECT * FROM duty_runs WHERE state = 'running'") == []
+
+
 def test_duties_are_told_the_time(engine: Engine) -> None:
     told: list[float] = []
 

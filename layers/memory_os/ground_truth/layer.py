@@ -67,8 +67,11 @@ class GroundTruth:
         return {**{key: found[key] for key in keys}, "total": found["total"], "reviews": len(found["reviews"])}
 
     def health(self) -> Health:
+        return self._with_reviews(self._carried())
+
+    def _carried(self) -> Health:
         if self._settings.values.ground_truth.carrier == "section":
-            return self._with_reviews(Health(State.OK, "the rules stand in a prompt section of the plugin"))
+            return Health(State.OK, "the rules stand in a prompt section of the plugin")
         try:
             state = block_state(self._settings.soul_file.read_bytes())
         except FileNotFoundError:
@@ -76,7 +79,7 @@ class GroundTruth:
         except (OSError, HostError) as error:
             return Health(State.DEGRADED, str(error), "memory-os soul check")
         if state is BlockState.APPLIED:
-            return self._with_reviews(Health(State.OK, "the block stands in SOUL.md"))
+            return Health(State.OK, "the block stands in SOUL.md")
         return Health(State.DEGRADED, f"the block in SOUL.md is {state.value}", "memory-os soul apply")
 
     def notes(self, passage_ids: Sequence[str]) -> dict[str, str]:
@@ -95,6 +98,6 @@ class GroundTruth:
         if not waiting:
             return health
         facts = "fact waits" if waiting == 1 else "facts wait"
-        return Health(health.state, f"{health.detail}; {waiting} {facts} for a review", "memory-os report")
+        return Health(health.state, f"{health.detail}; {waiting} {facts} for a review", health.cure or "memory-os report")
 
 

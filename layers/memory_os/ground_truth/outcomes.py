@@ -59,7 +59,9 @@ class Outcomes:
             " JOIN messages u ON u.turn_id = r.turn_id AND u.scope = r.scope AND u.role = 'user'"
             " LEFT JOIN messages a ON a.turn_id = r.turn_id AND a.scope = r.scope AND a.role = 'assistant'"
             " WHERE r.at > ? AND NOT EXISTS(SELECT 1 FROM line_uses l WHERE l.turn_id = r.turn_id)"
-            " AND EXISTS(SELECT 1 FROM recall_lines l WHERE l.turn_id = r.turn_id AND l.shown = 1)"
+            # Of lines that were forgotten since nothing can be said, and nothing would mark the turn as looked at.
+            " AND EXISTS(SELECT 1 FROM recall_lines l JOIN passages p ON p.id = l.passage_id"
+            " WHERE l.turn_id = r.turn_id AND l.shown = 1)"
             " ORDER BY r.at LIMIT ?",
             (now - _WITHIN_S, _BATCH),
         )

@@ -48,7 +48,7 @@ _HANDLE = re.compile(r"\b([wfsbd]:[a-z2-7]{8})\b")
 # Of a call's units that a passage must have to be what was looked for.
 _MISSED_SHARE = 0.75
 _MISSES_LOOKED_AT = 5
-_FAULTS = (MemoryOSError, sqlite3.Error, OSError, ValueError, RecursionError)
+_FAULTS = (MemoryOSError, sqlite3.Error, OSError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +243,13 @@ class Watch:
         if self.embed is None:
             return None
         try:
-            return self._encoder.submit(self.embed, question).result(_LIKENESS_S)
+            vector = self._encoder.submit(self.embed, question)
+        except RuntimeError:  # closed meanwhile
+            return None
+        try:
+            return vector.result(_LIKENESS_S)
         except (FutureTimeout, MemoryOSError, RuntimeError):
+            vector.cancel()  # nobody waits for it any more; those behind it are not to wait for nothing
             return None
 
     def vector_of(self, line: Given) -> F32 | None:

@@ -6,6 +6,7 @@ The payload is JSON: `{"home", "duty", "event", "state", "message", "at"}`, `eve
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import urllib.error
@@ -83,8 +84,9 @@ class Alerts:
             )
         except subprocess.TimeoutExpired:
             raise AlertError(f"alerts.command {program!r} did not end within {TIMEOUT_S:g} s.") from None
-        except OSError as error:
-            raise AlertError(f"alerts.command {program!r} can't be run: {error.strerror}.", cure="Check its path.") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise AlertError(f"alerts.command {program!r} can't be run: {reason}.", cure="Check its path.") from error
         if done.returncode:
             raise AlertError(f"alerts.command {program!r} ended with exit code {done.returncode}.")
 
@@ -100,7 +102,7 @@ class Alerts:
         except urllib.error.HTTPError as error:
             error.close()
             raise AlertError(f"alerts.webhook answered {error.code}.") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             # The address may carry a token: it is named nowhere.
             reason = getattr(error, "reason", None) or type(error).__name__
             raise AlertError(f"alerts.webhook can't be reached: {reason}.") from None

@@ -6,6 +6,7 @@ counted, told to the alert route once an episode, and stops no other.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -25,6 +26,9 @@ from memory_os.maintenance.states import DutyStates
 
 if TYPE_CHECKING:
     from memory_os.engine import Engine
+
+
+_log = logging.getLogger(__name__)
 
 
 class Maintenance:
@@ -148,6 +152,9 @@ class Maintenance:
             report = duty.act(Run(run.now, run.dry_run, run_id, run.halted))
         except (MemoryOSError, sqlite3.Error, OSError) as fault:
             error = str(fault)
+        except Exception as fault:  # noqa: BLE001 - kept as the run's failure; it must stop no other duty
+            _log.exception("the duty %s met a fault nobody foresaw", duty.name)
+            error = f"{type(fault).__name__}: {fault}"
         if report.state == "failed":
             error = report.line
         state = "failed" if error else "dry run" if run.dry_run else report.state
