@@ -16,6 +16,7 @@
     ├── ServiceError           the service process
     │   ├── ServiceRunning     … already runs for this home
     │   ├── ServiceUnavailable … cannot be reached
+    │   ├── WorkerUnfit        … a worker that can't do its work: of another version, or without its model
     │   └── SocketPathTooLong
     ├── QueueError             the job queue (Redis, or the Valkey that is bundled)
     │   ├── QueueAway          … cannot be reached
@@ -119,6 +120,10 @@ class ServiceRunning(ServiceError):
 
 class ServiceUnavailable(ServiceError):
     code = "service_unavailable"
+
+
+class WorkerUnfit(ServiceError):
+    code = "worker_unfit"
 
 
 class SocketPathTooLong(ServiceError):

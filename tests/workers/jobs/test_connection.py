@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory_os.config import load_settings
-from memory_os.errors import BadRequest, ConfigError, MemoryOSError, ServiceUnavailable
+from memory_os.errors import BadRequest, ConfigError, MemoryOSError, ServiceUnavailable, WorkerUnfit
 from memory_os_workers.jobs.connection import WorkClient, service_token, vectors_of
 
 from workers.conftest import new_home
@@ -42,7 +42,7 @@ def test_what_is_delivered_must_fit_this_memory(over_tcp: tuple[Home, str]) -> N
     client = WorkClient(home.settings, url, service_token(home.settings, {}))
     fingerprint = str(client.hello("w")["fingerprint"])
     vector = np.ones(384, np.float32)
-    with pytest.raises(BadRequest, match="another model"):
+    with pytest.raises(WorkerUnfit, match="another model"):
         client.embeddings("another model/1", {"h": vector})
     with pytest.raises(BadRequest, match="can't be read"):
         client.embeddings(fingerprint, {"h": vector[:5]})
@@ -51,7 +51,7 @@ def test_what_is_delivered_must_fit_this_memory(over_tcp: tuple[Home, str]) -> N
     assert client.texts(["h"]) == {}
     with pytest.raises(BadRequest, match="prepared document"):
         client.post("document", {"name": "a.md", "document": {"name": "a.md"}})
-    with pytest.raises(BadRequest, match="the worker 0"):
+    with pytest.raises(WorkerUnfit, match="the worker 0"):
         client.post("hello", {"worker": "w", "version": "0.0.0"})
 
 

@@ -1,7 +1,8 @@
 """What a worker can do, as ARQ functions: embedding, documents, curation, understanding …, two for the benchmark.
 
 Each is idempotent: it asks the service what is still to be done, does it, and delivers. A transient fault is tried again
-with back-off; a permanent one, or the last attempt, becomes a dead letter.
+with back-off; a permanent one, or the last attempt, becomes a dead letter. What only this worker can't do is put back for
+another, and the worker ends.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from memory_os.errors import (
     ContextTooLong,
     DocumentUnreadable,
-    MemoryOSError,
     ModelContent,
     ModelOff,
+    WorkerUnfit,
 )
 
 from memory_os_workers.jobs import names, retries
@@ -53,7 +54,7 @@ async def _vectors(tools: Tools, texts: dict[str, str]) -> tuple[dict[str, NDArr
         return {}, None
     try:
         return await tools.embed(texts), None
-    except MemoryOSError:  # the model can't be loaded: no text's fault
+    except WorkerUnfit:  # no text's fault
         raise
     except Exception as error:  # noqa: BLE001 - raised again, once it is known which text it is
         if len(texts) == 1:
@@ -191,7 +192,12 @@ async def _after_fault(tools: Tools, name: str, ctx: dict[str, Any], arguments: 
     from arq import Retry
 
     attempt = int(ctx["job_try"])
-    if not retries.is_last(error, attempt, name):
+    is_last = retries.is_last(error, attempt, name)
+    # A service that was renewed since may refuse for that alone what we send.
+    unfit = error if isinstance(error, WorkerUnfit) else await tools.refused() if is_last else None
+    if unfit is not None:
+        tools.unfit(unfit)
+    if unfit is not None or not is_last:
         seconds = retries.wait_for(error, attempt, time.time())
         _log.info("%s: attempt %d failed (%s), again in %.1f s", ctx["job_id"], attempt, type(error).__name__, seconds)
         raise Retry(defer=seconds) from error

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from memory_os import __version__, constants
-from memory_os.errors import BadRequest, ServiceUnavailable
+from memory_os.errors import BadRequest, ServiceUnavailable, WorkerUnfit
 
 from memory_os_workers.jobs.connection import vectors_of
 from memory_os_workers.requests import checked, parse_object
@@ -76,7 +76,7 @@ class WorkRoutes:
 
         body = checked(await _body(request), {"worker": str, "version": str})
         if body.get("version", __version__) != __version__:
-            raise BadRequest(
+            raise WorkerUnfit(
                 f"The service is memory-os {__version__}, the worker {body['version']}.",
                 cure="Install the same version for both.",
             )
@@ -270,7 +270,7 @@ class WorkRoutes:
 
 def _keep(engine: Engine, fingerprint: str, encoded: dict[str, Any]) -> int:
     if fingerprint != engine.index.fingerprint:
-        raise BadRequest(
+        raise WorkerUnfit(
             f"These vectors are of {fingerprint}, this memory is of {engine.index.fingerprint}.",
             cure="Install the same version of memory-os for both.",
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_os.config import Settings
-from memory_os.errors import EmbeddingError, ServiceUnavailable
+from memory_os.errors import EmbeddingError, MemoryOSError, ServiceUnavailable, WorkerUnfit
 
 from memory_os_workers.jobs.connection import WorkClient
 
@@ -27,7 +27,10 @@ _T = TypeVar("_T")
 
 
 class Tools:
-    """One worker's. `fingerprint` and `vault` are the service's, known after `greet`."""
+    """One worker's. `fingerprint` is the service's, known after `greet`.
+
+    `unfit` is told of a WorkerUnfit: the worker should end, for every job would only fail here.
+    """
 
     def __init__(self, settings: Settings, service: WorkClient) -> None:
         values = settings.values
@@ -35,6 +38,8 @@ class Tools:
         self.settings = dataclasses.replace(settings, values=values.model_copy(update={"embedding": embedding}))
         self.service = service
         self.fingerprint = ""
+        self.name = ""
+        self.unfit: Callable[[WorkerUnfit], None] = lambda error: None
         self._embedder: Embedder | None = None
         self._model: ModelClient | None = None
         self._asking = ThreadPoolExecutor(values.workers.concurrency, "ask")
@@ -46,8 +51,29 @@ class Tools:
         """A call of the service, on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._asking, call, *arguments)
 
+    async def refused(self) -> WorkerUnfit | None:
+        """Why the service would not take this worker any more, if it was renewed since `greet`."""
+        try:
+            hello = await self.ask(self.service.hello, self.name)
+        except WorkerUnfit as error:
+            return error
+        except MemoryOSError:
+            return None
+        return None if hello["fingerprint"] == self.fingerprint else self._of_another_pipeline(str(hello["fingerprint"]))
+
+    def _of_another_pipeline(self, theirs: str) -> WorkerUnfit:
+        from memory_os.embedding import FINGERPRINT
+
+        return WorkerUnfit(
+            f"The service embeds with {theirs}, this worker with {FINGERPRINT}.",
+            cure="Install the same version of memory-os for both.",
+        )
+
     async def embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors by hash, shape (dimension,). The model is loaded at the first call. Raises EmbeddingError."""
+        """Vectors by hash, shape (dimension,). The model is loaded at the first call.
+
+        Raises WorkerUnfit if it can't be, EmbeddingError for a text that it fails on.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._embedding, self._embed, texts)
 
     async def prepare(self, name: str) -> Prepared:
@@ -99,12 +125,12 @@ class Tools:
         from memory_os.embedding.cache import shared
 
         if self.fingerprint != FINGERPRINT:
-            raise EmbeddingError(
-                f"The service embeds with {self.fingerprint}, this worker with {FINGERPRINT}.",
-                cure="Install the same version of memory-os for both.",
-            )
+            raise self._of_another_pipeline(self.fingerprint)
         if self._embedder is None:
-            self._embedder = shared(load_embedder(self.settings), self.settings, FINGERPRINT)
+            try:
+                self._embedder = shared(load_embedder(self.settings), self.settings, FINGERPRINT)
+            except EmbeddingError as error:
+                raise WorkerUnfit(f"This worker has no model: {error.message}", cure=error.cure) from error
         vectors = self._embedder.embed_passages(list(texts.values()))
         return dict(zip(texts, vectors, strict=True))
 
@@ -132,6 +158,6 @@ async def greet(tools: Tools, worker: str, ended: asyncio.Event) -> str:
             except TimeoutError:
                 wait_s = min(5.0, 2 * wait_s)
         else:
-            tools.fingerprint = str(hello["fingerprint"])
+            tools.name, tools.fingerprint = worker, str(hello["fingerprint"])
             return str(hello["home_id"])
     return ""

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from arq import create_pool
 from arq.worker import Worker as ArqWorker
 from memory_os.config import Settings
-from memory_os.errors import ConfigError, MemoryOSError, QueueError
+from memory_os.errors import ConfigError, MemoryOSError, QueueError, WorkerUnfit
 
 from memory_os_workers.jobs import names
 from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
@@ -97,12 +97,14 @@ class Process:
         self._arq: Worker | None = None
         self._home_id = ""
         self._server = ""
+        self._unfit: WorkerUnfit | None = None
+        self._tools.unfit = self._is_unfit
         self.done = {"complete": 0, "retried": 0, "failed": 0}
 
     async def run(self) -> None:
         """Work until a signal, the end of standard input, or (burst) an empty queue.
 
-        Raises ConfigError, and what the service refuses it with.
+        Raises ConfigError, what the service refuses it with, and WorkerUnfit.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,6 +115,8 @@ class Process:
             self._home_id = await greet(self._tools, self.id, self._ended)
             while not self._ended.is_set():
                 await self._work()
+            if self._unfit is not None:
+                raise self._unfit
         finally:
             await self._tools.close()
             if self._until_eof and self.address.bundled and self._home_id:
@@ -123,6 +127,8 @@ class Process:
         wait_s = random.uniform(0.1, 1.0)  # noqa: S311 - spreads reconnections, no secret
         try:
             self._arq = await self._connected()
+            if self._ended.is_set():  # meanwhile, when there was nobody to tell
+                return
             _log.info("worker %s works on %s", self.id, self.address.shown)
             await asyncio.wait({asyncio.ensure_future(self._arq.async_run())})
             main = self._arq.main_task
@@ -205,6 +211,14 @@ class Process:
         if self._arq is not None:
             number = signal.Signals(number)
             (self._arq.handle_sig if again else self._arq.handle_sig_wait_for_completion)(number)
+
+    def _is_unfit(self, error: WorkerUnfit) -> None:
+        """Leave the jobs to those who can: told by a job, which is put back then."""
+        if self._unfit is None:
+            self._unfit = error
+            _log.error("this worker ends: %s", error)
+            if not self._ended.is_set():
+                self._finish(signal.SIGTERM)
 
     def _cancel(self) -> None:
         """The service is gone: nobody would take what is being done."""
