@@ -41,6 +41,7 @@ class Curated:
     created: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
     proposed: list[str] = field(default_factory=list)
+    archived: list[str] = field(default_factory=list)
     contradictions: int = 0
     flagged: bool = False
     notes: list[str] = field(default_factory=list)

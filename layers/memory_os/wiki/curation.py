@@ -29,7 +29,10 @@ from memory_os.wiki.prompts import draft_messages, verdict_messages
 from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.raw import Part, RawText, halves, list_raw, parts_of, read_raw
 from memory_os.wiki.schema import Schema
+from memory_os.wiki.sources import adopt, sweep
 from memory_os.wiki.tree import RAW, Tree
+from memory_os.wiki.wikilinks import subject_key
+from memory_os.wiki.withdrawing import Withdrawal
 
 __all__ = ["Curation"]
 
@@ -74,6 +77,8 @@ class Curation:
                 text = read_raw(self.tree, name, self.now)
             except DocumentError as error:
                 return self._refused(name, record, error.message)
+            if record is None and not again:
+                record = adopt(self.tree, self.schema, self.ledger, self._day, name, text.sha)
             record = self._continued(name, record, text, again)
             if record.status == "done":
                 return Curated(name, "unchanged", sha=record.sha, created=[], notes=list(record.notes))
@@ -101,7 +106,10 @@ class Curation:
             if record.status == "done":
                 self.ledger.keep(record)  # under its new time it need not be read again
             return record
-        return RawRecord(name, text.sha, text.size, text.mtime_ns, day=text.day)
+        fresh = RawRecord(name, text.sha, text.size, text.mtime_ns, day=text.day)
+        if record is not None:
+            fresh.replaces = record.sha != text.sha or (record.replaces and record.status != "done")
+        return fresh
 
     # -- the way -----------------------------------------------------------------------------------------------------
 
@@ -117,14 +125,17 @@ class Curation:
         found = [one for answer in drafts for one in admitted(answer, self.schema, self.notes)]
         additions = gathered(found)
         outcome = Curated(record.name, sha=record.sha)
+        publisher = self._publisher(record, None if stopped else additions)
         pages: list[tuple[str, Addition]] = []
         try:
             for addition in additions:
-                pages.append((await self._place(record, addition, outcome), addition))
+                pages.append((await self._place(record, publisher, addition, outcome), addition))
         except _Ceiling as ceiling:
             if not ceiling.of_file:
                 return self._paused(record)
             stopped = ceiling
+        if stopped is None and publisher.withdrawal is not None:
+            self._withdraw(publisher, outcome)
         self._tie(record, pages)
         return self._finished(record, outcome, stopped)
 
@@ -198,11 +209,26 @@ class Curation:
 
     # -- one subject -------------------------------------------------------------------------------------------------
 
-    async def _place(self, record: RawRecord, addition: Addition, outcome: Curated) -> str:
+    def _publisher(self, record: RawRecord, additions: Sequence[Addition] | None = None) -> Publisher:
+        """Writes for this state of the file. `additions`: all it says now, so that the rest can go; None: not all is known."""
+        source, withdrawal = f"{RAW}/{record.name}", None
+        if record.replaces and additions is not None:
+            restated = frozenset(subject_key(text) for one in additions for _, text in one.statements)
+            withdrawal = Withdrawal(frozenset({source}), restated)
+        return Publisher(self.tree, self.schema, self.ledger, self._day, source, record.sha, withdrawal)
+
+    def _withdraw(self, publisher: Publisher, outcome: Curated) -> None:
+        """Pages that rest on what the file said before, and on which it says nothing now."""
+        done = {*outcome.created, *outcome.merged, *outcome.proposed}
+        swept = sweep(publisher, skip=done)
+        outcome.merged += swept.changed
+        outcome.proposed += swept.proposed
+        outcome.archived += swept.archived
+
+    async def _place(self, record: RawRecord, publisher: Publisher, addition: Addition, outcome: Curated) -> str:
         """Bring one addition into its page. Returns the page's path."""
-        publisher = Publisher(self.tree, self.schema, self.ledger, self._day, f"{RAW}/{record.name}", record.sha)
         for last in (False, False, True):
-            page, verdict = await self._target(record, addition)
+            page, verdict = await self._target(record, publisher, addition)
             placed = publisher.place(page, addition, verdict, whatever=last)
             if placed is not None:
                 break
@@ -214,13 +240,14 @@ class Curation:
             record.pages.append(placed.path)
         return placed.path
 
-    async def _target(self, record: RawRecord, addition: Addition) -> tuple[Page | None, Settled]:
+    async def _target(self, record: RawRecord, publisher: Publisher, addition: Addition) -> tuple[Page | None, Settled]:
         """The page this belongs to, or None for a new one; and how its statements stand to those there."""
         catalogue = read_catalogue(self.tree)
         page = catalogue.named([addition.title])
         if page is not None:
+            page = publisher.standing(page)
             return page, _settled(page, addition, await self._compare(record, page, addition))
-        for near in await self._candidates(catalogue, addition):
+        for near in map(publisher.standing, await self._candidates(catalogue, addition)):
             verdict = await self._compare(record, near, addition)
             same = verdict.same_subject and verdict.confidence >= SURE
             if same or not unsaid(near, addition):
@@ -256,7 +283,7 @@ class Curation:
 
     def _tie(self, record: RawRecord, placed: Sequence[tuple[str, Addition]]) -> None:
         """Links the model proposed, as far as there are such pages; then the blocks, the maps and the index."""
-        publisher = Publisher(self.tree, self.schema, self.ledger, self._day, f"{RAW}/{record.name}", record.sha)
+        publisher = self._publisher(record)
         catalogue = read_catalogue(self.tree)
         for path, addition in placed:
             targets = (catalogue.named([name]) for name in addition.links)

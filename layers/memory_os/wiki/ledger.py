@@ -39,6 +39,8 @@ class RawRecord:
     pages: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
+    # An earlier state was read before: what pages have of it alone goes when this one is done.
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,13 @@ class Ledger:
         """Record that it was written."""
         known = self.page(path)
         self._store(_page_file(path), asdict(replace(known, hash=known.next, next="")), durable=False)
+
+    def rename_origin(self, path: str, old: str, new: str) -> None:
+        """A raw file (`raw/a.md`) that made the page has another name now."""
+        known = self.page(path)
+        source, _, sha = known.origin.rpartition("@")
+        if source == old:
+            self._store(_page_file(path), asdict(replace(known, origin=f"{new}@{sha}")))
 
     def _load(self, path: str) -> dict[str, Any] | None:
         try:

@@ -102,8 +102,8 @@ def linked(page: Page, stems: Iterable[str]) -> Page:
     return replace(page, links=links)
 
 
-def proposal(settled: Settled, source: str, day: str, mark: str) -> str:
-    """What would have been added to a page the user edited: one part of its side file."""
+def proposal(settled: Settled, source: str, day: str, mark: str, gone: Sequence[str] = ()) -> str:
+    """What would have been added to a page the user edited, and taken off it (`gone`): one part of its side file."""
     lines = [f"<!-- {mark} -->", f"## {day}, from {source}", ""]
     by_section: dict[str, list[str]] = {}
     for section, text in settled.added:
@@ -115,6 +115,8 @@ def proposal(settled: Settled, source: str, day: str, mark: str) -> str:
         for old, new in settled.against:
             lines += [f"- the page: {old}", f"  {source}: {new}"]
         lines.append("")
+    if gone:
+        lines += ["### No longer said there", "", *(f"- {text}" for text in gone), ""]
     return "\n".join(lines)
 
 
