@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.documents.frontmatter import read_front_matter
+from memory_os.wiki.page import Page, render
 
 NOW = datetime.datetime(2026, 11, 30, tzinfo=datetime.UTC).timestamp()
 DAY = datetime.datetime(2026, 3, 5, tzinfo=datetime.UTC).timestamp()
@@ -90,6 +91,42 @@ def test_a_block_with_knowledge_of_its_own_is_searched() -> None:
     front, _ = read_front_matter("---\ntitle: Gateway\nport: 7333\n---\nbody", NOW)
     assert "port: 7333" in front.text
     assert read_front_matter("---\ntitle: Gateway\ntags: [a]\n---\nbody", NOW)[0].text == ""
+
+
+def test_a_page_of_our_own_wiki_is_described_and_never_searched_as_text() -> None:
+    page = Page(
+        "entities/quarzlager.md", title="Das „Quarzlager“: Halle 3", kind="entity", tags=("lager",), created="2026-03-05",
+        updated="2026-03-06", sources=("raw/quarz.md",), confidence=0.9, aliases=("Quarzhalle",), summary="Where the felt is kept.",
+    )  # fmt: skip
+    front, body = read_front_matter(render(page, {}), NOW)
+    assert (front.title, front.text, front.problem) == (page.title, "", "")
+    assert (front.tags, front.aliases, front.summary) == (page.tags, page.aliases, page.summary)
+    assert "confidence" not in body
+
+
+@pytest.mark.parametrize("lead", ["", "\ufeff", "\n\n", " \n"])
+def test_what_stands_before_the_block_hides_nothing(lead: str) -> None:
+    front, body = read_front_matter(f"{lead}---\n# a comment\nTitle: 'T'\n---\nbody", NOW)
+    assert (front.title, front.text, body) == ("T", "", "body")
+
+
+@pytest.mark.parametrize("written", ["Redis: the cache", "@home", "Кэш: Redis", "缓存: 说明", "ذاكرة: شرح"])
+def test_a_title_that_should_be_quoted_is_read(written: str) -> None:
+    front, _ = read_front_matter(f"---\ntitle: {written}\ntags: [a]\n---\nbody", NOW)
+    assert (front.title, front.tags, front.text, front.problem) == (written, ("a",), "", "")
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ("title: T\nport: 7333\ntags:\n- a\n- b\nhosts:\n  - x\n  - y", "port: 7333\nhosts:\n  - x\n  - y"),
+        ("summary: |\n  one\n  two\nOwner: Mira", "Owner: Mira"),
+        ('"port": 1\n\'title\': T', '"port": 1'),
+        ("{title: T, port: 7333}", "{title: T, port: 7333}"),
+    ],
+)
+def test_only_the_entries_with_knowledge_are_searched(block: str, text: str) -> None:
+    assert read_front_matter(f"---\n{block}\n---\nbody", NOW)[0].text == text
 
 
 @pytest.mark.parametrize(

@@ -105,3 +105,12 @@ def test_it_runs_where_no_store_is(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env)
     assert Prepared.from_dict(json.loads(done.stdout)).pieces[0].text == "the text"
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
+
+
+def test_names_and_summary_of_a_page_are_context_and_no_passage() -> None:
+    front = "---\ntitle: Quarzlager\ntags: [lager]\naliases: [Quarzhalle]\nconfidence: 0.90\nsummary: {0}\n---\n# Quarzlager\n\n"
+    (one,) = prepare("q.md", f"{front.format('Where felt is kept.')}It burnt down.".encode(), 1, NOW).pieces
+    assert one.text == "# Quarzlager\n\nIt burnt down."
+    assert one.context == "q.md\nlager, Quarzhalle\nWhere felt is kept."
+    (said,) = prepare("q.md", f"{front.format('It burnt down.')}It burnt down.".encode(), 1, NOW).pieces
+    assert said.context == "q.md\nlager, Quarzhalle", "a summary the text repeats is in it already"

@@ -77,6 +77,8 @@ def parse(name: str, data: bytes, now: float) -> Parsed:
     elif syntax is Syntax.MARKDOWN:
         front, text = read_front_matter(text, now)
         title = front.title
+        if front.summary in " ".join(text.split()):  # our own pages open with theirs
+            front = replace(front, summary="")
     if front.problem:
         notes.append(front.problem)
     chunks = [*chunk(front.text, Syntax.PLAIN), *_chunks(text, syntax)]
@@ -121,7 +123,12 @@ def _redacted(parsed: Parsed) -> Parsed:
         replace(one, text=text, headings=tuple(redact(heading)[0] for heading in one.headings))
         for one, (text, _) in zip(parsed.chunks, texts, strict=True)
     ]
-    front = replace(parsed.front, tags=tuple(redact(tag)[0] for tag in parsed.front.tags))
+    front = replace(
+        parsed.front,
+        tags=tuple(redact(tag)[0] for tag in parsed.front.tags),
+        aliases=tuple(redact(name)[0] for name in parsed.front.aliases),
+        summary=redact(parsed.front.summary)[0],
+    )
     secrets = parsed.secrets + sum(count for _, count in texts)
     return replace(parsed, title=redact(parsed.title)[0], chunks=chunks, front=front, secrets=secrets)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -13,18 +14,28 @@ from ruamel.yaml.error import YAMLError
 
 __all__ = ["FrontMatter", "read_front_matter"]
 
-_BLOCK = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"\A\ufeff?(?:[ \t]*\n)*---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # A longer block is no front matter, it is text: parsing it would take seconds.
 _MAX_CHARS = 16_000
 _BRACKET = re.compile(r"[\[\]{}]")
 _DEPTH_MAX = 50
 _DATE_KEYS = ("date", "created", "updated")
-# Keys that describe the file. A block with others holds knowledge of its own and is searched as text.
+_NAME_KEYS = ("aliases", "alias")
+_SUMMARY_KEYS = ("summary", "description")
+# Keys that describe the file, those of our own wiki's pages among them. Others hold knowledge and are searched as text.
 _DESCRIPTIVE = frozenset(
-    {*_DATE_KEYS, "title", "importance", "tags", "aliases", "alias", "type", "id", "slug", "layout", "draft", "lang"}
-)
+    {
+        *_DATE_KEYS, *_NAME_KEYS, *_SUMMARY_KEYS, "title", "importance", "tags", "type", "id", "slug", "layout", "draft",
+        "lang", "sources", "confidence", "modified", "lastmod", "publish", "permalink", "cssclass", "cssclasses",
+    }
+)  # fmt: skip
+# A key at the margin, which opens an entry of the block; what is indented, an item or a comment belongs to the last one.
+_ENTRY = re.compile(r"""(?P<key>"[^"\\]*"|'[^']*'|[^\s"'#\-\[\]{}?:|>&*!%@`,][^:#]*?|-[^\s:][^:#]*?)[ \t]*:(?:[ \t]+(?P<value>.*))?""")
+# A plain value that YAML takes for something else: `title: Redis: the cache`, `title: @home`.
+_UNQUOTED = re.compile(r"""[^"'\[{|>&*!#\s].*:(?:\s.*)?|[@`].*""")
 _IMPORTANCE_WORDS = {"low": 0.25, "normal": 0.5, "medium": 0.5, "high": 0.75, "critical": 1.0}
 _DAY_S = 86_400.0
+_SUMMARY_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,8 @@ class FrontMatter:
     created_at: float | None = None
     importance: float = 0.5
     tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    summary: str = ""
     text: str = ""
     problem: str = ""
 
@@ -45,18 +58,20 @@ def read_front_matter(text: str, now: float) -> tuple[FrontMatter, str]:
     if match is None:
         return FrontMatter(), text
     block, body = match.group(1), text[match.end() :]
-    values = _parsed(block)
-    if isinstance(values, str):
-        return FrontMatter(problem=values, text=block.strip()), body
+    parsed = _parsed(block)
+    if isinstance(parsed, str):
+        return FrontMatter(problem=parsed, text=block.strip()), body
+    values = {str(key).casefold(): value for key, value in parsed.items()}
     problems: list[str] = []
-    searched = {str(key) for key in values} - _DESCRIPTIVE
     return (
         FrontMatter(
             title=_scalar_text(values.get("title"))[:200],
             created_at=_created_at(values, now, problems),
             importance=_importance(values.get("importance"), problems),
             tags=_tags(values.get("tags")),
-            text=block.strip() if searched else "",
+            aliases=tuple(name for key in _NAME_KEYS for name in _tags(values.get(key))),
+            summary=next(filter(None, (_scalar_text(values.get(key)) for key in _SUMMARY_KEYS)), "")[:_SUMMARY_MAX],
+            text=_knowledge(block, set(values)),
             problem="; ".join(problems),
         ),
         body,
@@ -64,9 +79,43 @@ def read_front_matter(text: str, now: float) -> tuple[FrontMatter, str]:
 
 
 def _parsed(block: str) -> dict[Any, Any] | str:
-    """The block's keys and values, or why there are none."""
+    """The block's keys and values, or why there are none. Values that should be quoted and aren't are read as if they were."""
     if _is_bottomless(block):
         return "front matter is nested too deeply"
+    found = _loaded(block)
+    quoted = _quoted(block) if isinstance(found, str) else block
+    again = found if quoted == block else _loaded(quoted)
+    return found if isinstance(again, str) else again
+
+
+def _quoted(block: str) -> str:
+    lines = block.split("\n")
+    for number, line in enumerate(lines):
+        entry = _ENTRY.fullmatch(line)
+        if entry and entry["value"] and _UNQUOTED.fullmatch(entry["value"]):
+            lines[number] = f"{entry['key']}: {json.dumps(entry['value'].strip(), ensure_ascii=False)}"
+    return "\n".join(lines)
+
+
+def _knowledge(block: str, keys: set[str]) -> str:
+    """The entries of a block that say more than what file this is, as they stand there."""
+    if keys <= _DESCRIPTIVE:
+        return ""
+    kept: list[str] = []
+    opened: set[str] = set()
+    key = ""
+    for line in block.split("\n"):
+        entry = _ENTRY.fullmatch(line)
+        if entry:
+            key = entry["key"].strip("\"'").casefold()
+            opened.add(key)
+        if key not in _DESCRIPTIVE:
+            kept.append(line)
+    # Written in another way (a flow mapping, merged keys): all of it, rather than lose a word.
+    return ("\n".join(kept) if opened == keys else block).strip()
+
+
+def _loaded(block: str) -> dict[Any, Any] | str:
     try:
         yaml = YAML(typ="safe", pure=True)
         yaml.composer.warn_double_anchors = False

@@ -181,7 +181,9 @@ def _pieces(name: str, parsed: Parsed) -> tuple[Piece, ...]:
 
 
 def _context(name: str, parsed: Parsed, one: Chunk) -> str:
-    """File name and heading path; the title has a field of its own. Tags help to find what never names them."""
+    """File name and heading path; the title has a field of its own. Tags, other names and a summary that the text doesn't
+    repeat help to find what never names them."""
     headings = one.headings[1:] if one.headings[:1] == (parsed.title,) else one.headings
     path = " › ".join((unicodedata.normalize("NFC", PurePath(name).name), *headings))
-    return f"{path}\n{', '.join(parsed.front.tags)}" if parsed.front.tags else path
+    names = ", ".join((*parsed.front.tags, *parsed.front.aliases))
+    return "\n".join(filter(None, (path, names, parsed.front.summary)))
