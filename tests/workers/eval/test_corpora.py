@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from memory_os.errors import BadRequest
+from memory_os_workers.cli import main
 from memory_os_workers.eval import crossed, load_corpora, load_questions
 from memory_os_workers.eval.corpora import seconds_of
 
@@ -95,3 +96,30 @@ def test_own_questions_of_another_shape_are_refused(tmp_path: Path, content: str
     path.write_text(content, "utf-8")
     with pytest.raises(BadRequest, match=r"mine\.yaml"):
         load_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("- {question: A?, expect: 1}\n- {question: Who?, answer: Mira}", r"entry 2 \(Who\?\) has no `expect`, only `question`, `answer`"),
+        ("- {q: Who?, expect: Mira}", "entry 1 has no `question`, only `q`, `expect`"),
+        ("- {}", "entry 1 has no `question` and no `expect`, only nothing"),
+        ("entries: []", "it has no `questions`, only `entries`"),
+        ("- Who?", "entry 1 is no mapping with `question` and `expect`, but 'Who"),
+        ("- {question: Who?, expect: [Mira, {a: b}]}", r"entry 1 \(Who\?\) expects nothing"),
+        ("- {question: Who?, expect: null}", r"entry 1 \(Who\?\) expects nothing"),
+    ],
+)
+def test_a_wrong_key_is_named_with_its_entry(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(content, "utf-8")
+    with pytest.raises(BadRequest, match=said):
+        load_questions(path)
+
+
+def test_a_wrong_file_is_told_before_a_home_is_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("- {question: Who?, answer: Mira}", "utf-8")
+    assert main(["--home", str(tmp_path / "nowhere"), "eval", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert "entry 1 (Who?) has no `expect`" in err and "nowhere" not in err and err.count("\n") == 1, err

@@ -41,15 +41,16 @@ def evaluate(invocation: Invocation, files: tuple[Path, ...], cross: Path | None
     if own and (len(own) != len(files) or cross):
         raise BadRequest("Questions in YAML are asked of your memory, and corpora of themselves: measure them apart.")
     kept = cache or _cache_folder() / "eval-embeddings.db"
-    settings = invocation.settings
     if own:
+        # Read before anything is opened or made, so that a slip in the file is told at once.
         questions = [question for path in own for question in load_questions(path)]
+        settings = invocation.settings
         found = evaluate_own(questions, settings, kept, _progress(), inject=inject)
     else:
         corpora = [corpus for path in files for corpus in load_corpora(path)]
         if cross is not None:
             corpora = crossed(corpora, load_corpora(cross))
-        found = measure(corpora, settings, kept, _progress(), inject=inject)
+        found = measure(corpora, invocation.settings, kept, _progress(), inject=inject)
     invocation.show(found.as_dict(), lambda out: _render(out, found.as_dict()))
 
 

@@ -76,9 +76,8 @@ def load_questions(path: Path) -> list[Question]:
     """A person's own questions: a list of `{question, expect}`, `expect` being words or a list of them. Raises BadRequest."""
     try:
         data = YAML(typ="safe").load(path.read_text("utf-8"))
-        entries = data["questions"] if isinstance(data, dict) else data
-        questions = [_own(entry) for entry in entries]
-    except (OSError, YAMLError, KeyError, TypeError, ValueError) as error:
+        questions = [_own(entry, number) for number, entry in enumerate(_entries(data), 1)]
+    except (OSError, YAMLError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadRequest(f"{path} can't be used: {reason}.", cure="docs/eval.md shows such a file.") from error
     if not questions:
@@ -146,9 +145,33 @@ def _corpus(data: Mapping[str, Any], name: str) -> Corpus:
     return Corpus(str(data.get("corpus") or name), documents, tuple(questions))
 
 
-def _own(entry: Mapping[str, Any]) -> Question:
+def _entries(data: Any) -> list[Any]:
+    """Raises ValueError saying what stands there instead."""
+    if isinstance(data, dict):
+        if "questions" not in data:
+            raise ValueError(f"it has no `questions`, only {_keys(data)}")
+        data = data["questions"]
+    if not isinstance(data, list):
+        raise ValueError("it is no list of entries with `question` and `expect`")
+    return data
+
+
+def _own(entry: Any, number: int) -> Question:
+    """Raises ValueError naming the entry by its place (from 1) and its words."""
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"entry {number} is no mapping with `question` and `expect`, but {str(entry)[:60]!r}")
+    place = f"entry {number}"
+    if "question" in entry:
+        place += f" ({' '.join(str(entry['question']).split())[:60]})"
+    missing = [f"`{key}`" for key in ("question", "expect") if key not in entry]
+    if missing:
+        raise ValueError(f"{place} has no {' and no '.join(missing)}, only {_keys(entry)}")
     expected = entry["expect"]
-    words = [expected] if isinstance(expected, (str, int, float)) else list(expected)
-    if not words or not all(str(word).strip() for word in words):
-        raise ValueError(f"{entry['question']!r} expects nothing")
+    words = expected if isinstance(expected, list) else [expected]
+    if not words or any(isinstance(word, (dict, list)) or word is None or not str(word).strip() for word in words):
+        raise ValueError(f"{place} expects nothing: `expect` is a word or a list of words")
     return Question(str(entry["question"]), frozenset(str(word).strip() for word in words), str(entry.get("category") or ""))
+
+
+def _keys(entry: Mapping[Any, Any]) -> str:
+    return ", ".join(f"`{str(key)[:40]}`" for key in list(entry)[:6]) or "nothing"
