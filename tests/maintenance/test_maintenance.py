@@ -16,7 +16,7 @@ from sessions.host import HostDb
 
 NOW = 1_790_000_000.0
 AT_FIRST = ["history", "fabric", "documents", "trust", "tiers", "dead_letters", "rotation", "backup", "rejected"]
-LATER = ["canary", "full_backup", "decay", "duplicates", "wiki_links"]
+LATER = ["canary", "full_backup", "decay", "duplicates", "wiki_links", "wiki_sources"]
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from wiki.conftest import NOW, Bench, page, pages, verdict
 
 
@@ -84,3 +86,72 @@ def test_done_again_in_the_same_state_nothing_goes(bench: Bench) -> None:
     bench.model.script("new 1: Deploys are on Tuesdays.", verdict())
     bench.curate("deploy.md", again=True)
     assert "We deploy on Tuesday." in bench.text("entities/deploy.md")
+
+
+# -- files that are gone -------------------------------------------------------------------------------------------
+
+
+def _two(bench: Bench) -> None:
+    _deployed(bench)
+    bench.drop("b.md", "another file")
+    bench.model.script("another file", pages(page("Deploy", "It takes an hour.", "Ivo knows how.")))
+    bench.model.script("new 1: Ivo knows how.", verdict())
+    bench.curate("b.md")
+
+
+def test_what_rests_on_a_deleted_file_alone_goes_and_an_empty_page_to_the_archive(bench: Bench) -> None:
+    _two(bench)
+    (bench.root / "raw/deploy.md").unlink()
+    settled = bench.wiki.follow_sources(NOW)
+    assert settled["gone"] == ["deploy.md"] and settled["archived"] == ["entities/iskra.md"]
+    text = bench.text("entities/deploy.md")
+    assert "Tuesday" not in text and "Iskra" not in text and "deploy.md" not in text
+    assert "- It takes an hour. [^1]" in text and "- Ivo knows how. [^1]" in text and "[^1]: [[raw/b.md]]" in text
+    assert bench.lint() == []
+    assert not any(bench.wiki.follow_sources(NOW).values())
+
+
+def test_lint_does_the_same_also_for_the_last_file(bench: Bench) -> None:
+    _deployed(bench)
+    (bench.root / "raw/deploy.md").unlink()
+    # An empty folder may be a disk that is away: only who asks for it gets it.
+    assert not any(bench.wiki.follow_sources(NOW).values())
+    assert ("broken links", "entities/deploy.md", "its source raw/deploy.md is gone") in bench.lint()
+    bench.wiki.lint(True, now=NOW)
+    assert bench.wiki.tree.pages() == [] and bench.lint() == []
+
+
+def test_a_page_of_the_user_that_rests_on_a_deleted_file_is_told_once(bench: Bench) -> None:
+    _two(bench)
+    path = bench.root / "entities/deploy.md"
+    path.write_text(path.read_text("utf-8").replace("an hour", "two hours"), "utf-8")
+    (bench.root / "raw/deploy.md").unlink()
+    assert bench.wiki.follow_sources(NOW)["proposed"] == ["entities/deploy.md"]
+    assert "We deploy on Tuesday." in path.read_text("utf-8")
+    assert "- We deploy on Tuesday." in bench.text("entities/deploy.proposal.md")
+    (bench.root / "entities/deploy.proposal.md").unlink()
+    assert not any(bench.wiki.follow_sources(NOW).values())
+    bench.wiki.lint(True, now=NOW)
+    assert bench.wiki.tree.proposals() == [] and "We deploy on Tuesday." in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("first", ["curate", "follow", "lint"])
+def test_a_renamed_file_keeps_its_words_and_is_not_paid_again(bench: Bench, first: str) -> None:
+    _two(bench)
+    asked = len(bench.asked)
+    (bench.root / "raw/sub").mkdir()
+    (bench.root / "raw/deploy.md").rename(bench.root / "raw/sub/release.md")
+    if first == "follow":
+        assert bench.wiki.follow_sources(NOW)["renamed"] == {"deploy.md": "sub/release.md"}
+    elif first == "lint":
+        bench.wiki.lint(True, now=NOW)
+    assert bench.curate("sub/release.md").status == "unchanged" and len(bench.asked) == asked
+    text = bench.text("entities/deploy.md")
+    assert "[^1]: [[raw/sub/release.md]]" in text and "- We deploy on Tuesday. [^1]" in text
+    assert "raw/deploy.md" not in text and bench.wiki.waiting(NOW) == [] and bench.lint() == []
+    # And later, under its new name, it is still the file that made the page.
+    bench.drop("sub/release.md", "on Thursday by Marta", at=NOW - 60)
+    bench.model.script("Thursday", pages(page("Deploy", "We deploy on Thursday.", summary="Marta deploys.")))
+    bench.model.script("new 1: We deploy on Thursday.", verdict())
+    bench.curate("sub/release.md")
+    assert "Iskra" not in bench.text("entities/deploy.md") and "Marta deploys." in bench.text("entities/deploy.md")

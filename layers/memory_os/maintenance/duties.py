@@ -65,6 +65,11 @@ def keepers(engine: Engine, rotation: Rotation, copies: Copies) -> Iterable[Duty
         "wiki_links", DAY_S, simple(lambda now: _linked(engine, False), lambda now: _linked(engine, True)),
         "link pages of the wiki that are near by meaning", None, "the blocks are made anew by each run", HOUR_S,
     )  # fmt: skip
+    yield Duty(
+        "wiki_sources", 600.0, simple(lambda now: _settled(engine, now, False), lambda now: _settled(engine, now, True)),
+        "take off pages of the wiki what rests on raw files that are gone", None,
+        "the pages as they were are in wiki/_archive/pages", 600.0,
+    )  # fmt: skip
     yield Duty("rotation", DAY_S, rotation.act, "cut telemetry, history and output", None, "what is older is deleted on purpose")
     yield Duty("backup", DAY_S, copies.act, "copy memory.db", None, "a copy changes nothing; delete it by hand")
     yield Duty(
@@ -103,6 +108,19 @@ def _linked(engine: Engine, dry_run: bool) -> str:
     found = engine.wiki_neighbours.link(dry_run=dry_run)
     told = "would be looked at" if dry_run else f"looked at, {len(found['changed'])} files changed"
     return f"{found['pages']} pages {told}"
+
+
+def _settled(engine: Engine, now: float, dry_run: bool) -> str:
+    if not engine.wiki.tree.there:
+        return "there is no wiki"
+    found = engine.wiki.follow_sources(now, dry_run=dry_run)
+    for name in (*found["gone"], *found["renamed"]):
+        if not dry_run:
+            engine.dead_letters.supersede("curate", name)
+    if dry_run:
+        return f"{len(found['gone'])} raw files are gone or renamed"
+    pages = len(found["changed"]) + len(found["archived"])
+    return f"{len(found['gone'])} raw files gone, {len(found['renamed'])} renamed, {pages} pages changed"
 
 
 def _followed(engine: Engine) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory_os.wiki import indexes, journal, linking
+from memory_os.wiki import indexes, journal, linking, sources
 from memory_os.wiki.catalogue import read_catalogue
 from memory_os.wiki.ledger import Ledger
 from memory_os.wiki.lint import Finding
@@ -20,8 +20,11 @@ __all__ = ["fix"]
 def fix(tree: Tree, schema: Schema, found: Sequence[Finding], day: str, now: float) -> None:
     """Mend the findings that are fixable. Raises WikiError."""
     wanted = [one for one in found if one.fixable]
-    publisher = Publisher(tree, schema, Ledger(tree), day, "", "lint")
+    ledger = Ledger(tree)
+    sources.settle(tree, schema, ledger, day, sources.missing(tree, ledger))
+    publisher = Publisher(tree, schema, ledger, day, "", "lint")
     of_pages = {one.path for one in wanted if one.check in ("orphans", "broken links", "tags")}
+    of_pages &= set(tree.pages())
     for path in sorted(of_pages):
         titles = read_catalogue(tree).titles
         publisher.change(path, lambda page, known=titles: _cleaned(page, known, schema))  # type: ignore[misc]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memory_os.config import Settings
 from memory_os.errors import WikiError
 from memory_os.memory import Health, State
-from memory_os.wiki import fixing, indexes, journal, linking
+from memory_os.wiki import fixing, indexes, journal, linking, sources
 from memory_os.wiki.catalogue import read_catalogue
 from memory_os.wiki.curated import Curated, Related, nothing_related
 from memory_os.wiki.ledger import Ledger, RawRecord
@@ -110,18 +110,28 @@ class Wiki:
         self.tree.require()
         moment = time.time() if now is None else now
         before = findings(self._snapshot())
-        if not fix or not any(one.fixable for one in before):
+        if not fix or not (any(one.fixable for one in before) or sources.missing(self.tree, self.ledger)):
             return before
         try:
             schema = self.schema()
         except WikiError:
             return before
-        day = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
-        fixing.fix(self.tree, schema, before, day, moment)
+        fixing.fix(self.tree, schema, before, _iso(moment), moment)
         after = findings(self._snapshot())
         left, known = {one.key for one in after}, {one.key for one in before}
         told = [replace(one, fixed=one.key not in left) for one in before]
         return [*told, *(one for one in after if one.key not in known)]
+
+    def follow_sources(self, now: float | None = None, *, dry_run: bool = False) -> dict[str, Any]:
+        """Bring pages in step with raw files that were deleted or renamed, as curation knows them; not while `raw/` is
+        empty or away, for then a disk may be. Returns {"gone", "renamed", "changed", "archived", "proposed"}; of a dry
+        run, "gone" names the renamed too. Raises WikiError."""
+        schema = self.schema()
+        names = sources.missing(self.tree, self.ledger, certain=False)
+        if dry_run:
+            return sources.Settled(gone=names).as_dict()
+        moment = time.time() if now is None else now
+        return sources.settle(self.tree, schema, self.ledger, _iso(moment), names).as_dict()
 
     def links(self, vectors: Mapping[str, NDArray[np.float32]], *, dry_run: bool = False) -> dict[str, Any]:
         """Tie pages that are near by meaning. `vectors`: one a page, by path (relative to the wiki, or `wiki/…`).
@@ -220,6 +230,10 @@ def curates(settings: Settings) -> bool:
     from memory_os.llm import allows
 
     return allows(settings, "curation")
+
+
+def _iso(moment: float) -> str:
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
 
 
 def _told(record: RawRecord) -> dict[str, Any]:

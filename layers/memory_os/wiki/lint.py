@@ -82,9 +82,14 @@ def _broken_links(snapshot: Snapshot) -> Iterator[Finding]:
             if snapshot.catalogue.resolves(target):
                 continue
             if target.startswith(f"{RAW}/"):
-                yield Finding("", path, f"its source {target} is gone")
+                yield Finding("", path, f"its source {target} is gone", fixable=_is_mended(snapshot, path))
             else:
                 yield Finding("", path, f"[[{target}]] leads nowhere", fixable=path in snapshot.ours)
+
+
+def _is_mended(snapshot: Snapshot, path: str) -> bool:
+    """Whether what rests on a missing file may be taken off this page."""
+    return path in snapshot.ours and snapshot.schema is not None
 
 
 def _index(snapshot: Snapshot) -> Iterator[Finding]:

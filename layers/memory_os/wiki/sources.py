@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,30 +75,38 @@ def _unlink(publisher: Publisher, incoming: dict[str, set[str]], archived: Itera
     linking.connect(publisher.tree, publisher.schema, touched)
 
 
-def missing(tree: Tree, ledger: Ledger) -> list[str]:
+def missing(tree: Tree, ledger: Ledger, *, certain: bool = True) -> list[str]:
     """Raw files that are gone and that curation knows, or a page of ours rests on, by name.
 
-    None while there is no folder `raw/`: it may be on a disk that is away.
+    None while there is no folder `raw/`: it may be on a disk that is away. Not `certain`, nobody asked: none while it is
+    empty either, and only files that curation knows, for no page need be read then.
     """
     if not (tree.root / RAW).is_dir():
         return []
     there = {one.name for one in list_raw(tree)}
+    if not certain and not there:
+        return []
     known = {record.name for record in ledger.records()}
-    catalogue = read_catalogue(tree)
-    for path, page in catalogue.pages.items():
+    for path, page, text in _cited(tree) if certain else ():
         cited = {one.removeprefix(f"{RAW}/") for one in page.sources if one.startswith(f"{RAW}/")}
-        if cited - there - known and ledger.is_ours(path, catalogue.texts[path]):
+        if cited - there - known and ledger.is_ours(path, text):
             known |= cited
     return sorted(name for name in known - there if not (tree.root / RAW / name).exists())
 
 
-def settle(tree: Tree, schema: Schema, ledger: Ledger, day: str) -> Settled:
+def _cited(tree: Tree) -> Iterator[tuple[str, Page, str]]:
+    catalogue = read_catalogue(tree)
+    for path, page in catalogue.pages.items():
+        yield path, page, catalogue.texts[path]
+
+
+def settle(tree: Tree, schema: Schema, ledger: Ledger, day: str, names: Sequence[str]) -> Settled:
     """Bring pages in step with raw files that are gone: what rests on them alone goes, a renamed file keeps its words.
 
     What is taken off stands in `_archive/pages`. A file that another process is at is left. Raises WikiError.
     """
     found = Settled()
-    for name in missing(tree, ledger):
+    for name in names:
         try:
             with tree.lock(f"{RAW}/{name}", wait_s=0):
                 if not (tree.root / RAW / name).exists():
