@@ -6,7 +6,7 @@ import datetime
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_os.config import Settings
@@ -32,6 +32,20 @@ __all__ = ["Wiki", "curates"]
 
 # A file that is still being copied is not paid for twice.
 SETTLED_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Curation:
+    """How far it is: the raw files there are, their records, and those that wait."""
+
+    raw: list[RawFile]
+    records: list[RawRecord]
+    waiting: list[RawFile]
+
+    @property
+    def trouble(self) -> list[dict[str, Any]]:
+        found = [_told(one) for one in self.records if one.status in ("failed", "refused", "ceiling")]
+        return found + [{"raw": one.name, "status": "refused", "reason": one.refused} for one in self.raw if one.refused]
 
 
 class Wiki:
@@ -64,13 +78,18 @@ class Wiki:
 
     def waiting(self, now: float | None = None) -> list[RawFile]:
         """Raw files that curation has not done as they are now, by name. Those it can't do are not among them."""
-        settled = (time.time() if now is None else now) - SETTLED_S
-        return [one for one in list_raw(self.tree) if self._waits(one, settled)] if self.tree.there else []
+        return self._curation(now).waiting if self.tree.there else []
 
-    def _waits(self, file: RawFile, settled: float) -> bool:
+    def _curation(self, now: float | None) -> _Curation:
+        settled = (time.time() if now is None else now) - SETTLED_S
+        raw = list_raw(self.tree)
+        known = {one.name: one for one in self.ledger.records()}
+        waiting = [one for one in raw if self._waits(one, known.get(one.name), settled)]
+        return _Curation(raw, [known[one.name] for one in raw if one.name in known], waiting)
+
+    def _waits(self, file: RawFile, record: RawRecord | None, settled: float) -> bool:
         if file.refused or file.mtime_ns / 1e9 > settled:
             return False
-        record = self.ledger.raw(file.name)
         if record is None or (record.size, record.mtime_ns) != (file.size, file.mtime_ns):
             return True
         may_cost = self.settings.values.wiki.units_per_file
@@ -175,21 +194,18 @@ class Wiki:
         """Figures for a person: pages, what waits, what could not be done and why. `model`: whether there is one."""
         if not self.tree.there:
             return {"there": False, "root": str(self.tree.root), "model": model}
-        raw = list_raw(self.tree)
-        names = {one.name for one in raw}
-        records = [record for record in self.ledger.records() if record.name in names]
+        curation = self._curation(now)
+        records = sorted(curation.records, key=lambda record: record.name)
         pages = read_catalogue(self.tree).pages.values()
-        trouble = [_told(one) for one in records if one.status in ("failed", "refused", "ceiling")]
-        trouble += [{"raw": one.name, "status": "refused", "reason": one.refused} for one in raw if one.refused]
         return {
             "there": True,
             "root": str(self.tree.root),
             "model": model,
             "pages": len(pages),
             "by_type": dict(sorted(Counter(page.kind for page in pages).items())),
-            "raw": len(raw),
-            "waiting": [one.name for one in self.waiting(now)],
-            "trouble": trouble,
+            "raw": len(curation.raw),
+            "waiting": [one.name for one in curation.waiting],
+            "trouble": curation.trouble,
             "proposals": self.tree.proposals(),
             "contradictions": sum(len(page.contradictions) for page in pages),
             "flagged": [one.name for one in records if any("orders to a model" in note for note in one.notes)],
@@ -198,22 +214,22 @@ class Wiki:
         }
 
     def health(self, *, model: bool, now: float | None = None) -> Health:
-        """How the layer stands, in one line. Raises WikiError if its files can't be read."""
+        """How the layer stands, in one line; no page is read for it. Raises WikiError if its files can't be read."""
         if not self.tree.there:
             return Health(State.OFF, "there is no wiki", "`memory-os wiki init` makes one.")
         try:
             self.schema()
         except WikiError as error:
             return Health(State.DEGRADED, error.message, error.cure)
-        found = self.status(model=model, now=now)
-        waiting, trouble = len(found["waiting"]), len(found["trouble"])
-        figures = {
-            "pages": found["pages"],
+        curation, pages = self._curation(now), len(self.tree.pages())
+        waiting, trouble = len(curation.waiting), len(curation.trouble)
+        figures: dict[str, float | int | str] = {
+            "pages": pages,
             "waiting": waiting,
             "trouble": trouble,
-            "proposals": len(found["proposals"]),
+            "proposals": len(self.tree.proposals()),
         }
-        detail = f"{found['pages']} pages"
+        detail = f"{pages} pages"
         if trouble:
             cure = "`memory-os wiki status` says which and why."
             return Health(State.DEGRADED, f"{detail}; {trouble} raw files could not be curated", cure, figures)
@@ -222,7 +238,7 @@ class Wiki:
             return Health(State.OK, f"{detail}; {waiting} raw files wait for a language model", cure, figures)
         if waiting:
             return Health(State.OK, f"{detail}; {waiting} raw files wait for curation", figures=figures)
-        return Health(State.OK if found["pages"] else State.EMPTY, detail, figures=figures)
+        return Health(State.OK if pages else State.EMPTY, detail, figures=figures)
 
 
 def curates(settings: Settings) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+import threading
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from memory_os.errors import WikiError
 from memory_os.wiki.page import hash_of
 from memory_os.wiki.tree import STATE, Tree
 
@@ -20,6 +22,8 @@ __all__ = ["Ledger", "PageRecord", "RawRecord", "RawStatus"]
 # partial: goes on at the next run. done. refused: it can't be read as text. failed: the model's answers were of no use.
 # ceiling: it cost as much as it may; what was read until then is written.
 RawStatus = Literal["partial", "done", "refused", "failed", "ceiling"]
+# Inode, size, mtime in ns.
+_FileState = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -55,10 +59,13 @@ class PageRecord:
 
 
 class Ledger:
-    """The records of one wiki."""
+    """The records of one wiki. Thread-safe; other processes may write them too."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self._lock = threading.Lock()
+        # By file name: the file's state when it was read, and what it said.
+        self._known: dict[str, tuple[_FileState, RawRecord | None]] = {}
 
     def raw(self, name: str) -> RawRecord | None:
         """What is known of a raw file; None too for a record that can't be read: the file is then curated again."""
@@ -73,13 +80,37 @@ class Ledger:
         """Forget a raw file that is gone."""
         self.tree.remove(_raw_file(name))
 
-    def records(self) -> Iterator[RawRecord]:
-        """Of all raw files, by name."""
+    def records(self) -> list[RawRecord]:
+        """Of all raw files, by name, without the answers. A record is read again only if its file is another one now:
+        `status` and every look at the documents ask. Raises WikiError.
+        """
+        with self._lock:
+            known = self._known
+            self._known = {
+                name: known[name] if name in known and known[name][0] == state else (state, self._without_answers(name))
+                for name, state in self._files().items()
+            }
+            # Copies: what somebody changes in one is not known to be so until it is kept.
+            records = [replace(record) for _, record in self._known.values() if record is not None]
+        return sorted(records, key=lambda record: record.name)
+
+    def _files(self) -> dict[str, _FileState]:
+        """The records' files; `keep` makes a new one each time, so that no state comes twice."""
         folder = self.tree.root / STATE / "raw"
-        names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
-        found = (self._load(f"{STATE}/raw/{name}") for name in names)
-        records = (record for data in found if data is not None and (record := _raw_record(data)) is not None)
-        yield from sorted(records, key=lambda record: record.name)
+        try:
+            with os.scandir(folder) as entries:
+                named = [entry for entry in entries if entry.name.endswith(".json")]
+            stats = {entry.name: entry.stat(follow_symlinks=False) for entry in named}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise WikiError(f"{folder} can't be read: {error.strerror}.", cure="Check its owner and mode.") from error
+        return {name: (one.st_ino, one.st_size, one.st_mtime_ns) for name, one in stats.items()}
+
+    def _without_answers(self, name: str) -> RawRecord | None:
+        data = self._load(f"{STATE}/raw/{name}")
+        record = None if data is None else _raw_record(data)
+        return None if record is None else replace(record, answers={})
 
     def page(self, path: str) -> PageRecord:
         """What is known of a page; an empty record for one we never wrote."""

@@ -1,0 +1,77 @@
+"""The records of curation: read once, and again only when somebody wrote one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from memory_os.errors import WikiError
+from memory_os.wiki.ledger import Ledger, RawRecord
+from memory_os.wiki.tree import STATE, Tree
+
+from .conftest import NOW, Bench
+
+NAMES = ["a.md", "Büro.md", "nota ção.md", "заметка.md", "ملاحظة.md", "笔记.md", "メモ.md"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path / "wiki")
+    made.make()
+    return made
+
+
+def test_records_are_read_once_and_again_when_another_process_wrote_one(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, others = Ledger(tree), Ledger(tree)
+    for name in NAMES:
+        others.keep(RawRecord(name, "s1", 1, 1, "partial", answers={"part": {"pages": []}}))
+    assert [one.name for one in ours.records()] == sorted(NAMES)
+    assert all(one.answers == {} for one in ours.records())
+    read: list[str] = []
+    load = Ledger._load
+
+    def counted(self: Ledger, path: str) -> object:
+        read.append(path)
+        return load(self, path)
+
+    monkeypatch.setattr(Ledger, "_load", counted)
+    assert len(ours.records()) == len(NAMES) and read == []
+    others.keep(RawRecord("a.md", "s1", 1, 1, "done"))
+    assert {one.name: one.status for one in ours.records()}["a.md"] == "done" and len(read) == 1
+    others.drop("a.md")
+    assert len(ours.records()) == len(NAMES) - 1 and len(read) == 1
+
+
+def test_a_record_that_is_damaged_is_none(tree: Tree) -> None:
+    ledger = Ledger(tree)
+    ledger.keep(RawRecord("a.md", "s1"))
+    [path] = (tree.root / STATE / "raw").glob("*.json")
+    path.write_text("{")
+    assert ledger.records() == []
+
+
+def test_a_folder_that_cannot_be_read_is_no_empty_one(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("memory_os.wiki.ledger.os.scandir", denied)
+    with pytest.raises(WikiError, match="Permission denied"):
+        Ledger(tree).records()
+
+
+def test_how_it_stands_is_said_without_reading_a_page(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.drop("a.md", "the file")
+    page = bench.root / "concepts" / "one.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("# One\n")
+    read = type(bench.wiki.tree).read
+
+    def refused(self: Tree, path: str) -> str | None:
+        assert not path.startswith("concepts/")
+        return read(self, path)
+
+    monkeypatch.setattr(type(bench.wiki.tree), "read", refused)
+    health = bench.wiki.health(model=True, now=NOW)
+    assert (health.figures["pages"], health.figures["waiting"]) == (1, 1)
