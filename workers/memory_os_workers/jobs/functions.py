@@ -141,6 +141,8 @@ async def maintain(tools: Tools, duty: str, slot: str) -> str:
     """Have the service run a maintenance duty that was due in this slot of time. Returns how it went."""
     body = {"name": duty, "slot": slot}
     answer = await tools.ask(tools.service.post, "duty", body, names.TIMEOUTS_S["maintain"])
+    if answer["busy"]:
+        return "busy"  # it stays due
     return str((answer["outcome"] or {}).get("state", "done already"))
 
 

@@ -22,6 +22,7 @@ from aiohttp import web
 from memory_os import __version__, constants
 from memory_os.errors import BadRequest, ServiceUnavailable, WorkerUnfit
 
+from memory_os_workers.jobs.begun import Begun
 from memory_os_workers.jobs.connection import vectors_of
 from memory_os_workers.requests import checked, parse_object
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # The largest document there may be, prepared: each text with its headings and context, as JSON with its escapes.
 BODY_MAX_BYTES = 4 * constants.DOCUMENT_MAX_BYTES
 _SMALL_BYTES = 64 * 1024
+DUTY_JOB_FROM_S = 600.0
 
 
 class WorkRoutes:
@@ -41,6 +43,7 @@ class WorkRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._fabric: Begun | None = None
 
     def add_to(self, app: web.Application) -> None:
         app.add_routes(
@@ -124,20 +127,27 @@ class WorkRoutes:
         return web.json_response({"id": number})
 
     async def due(self, request: web.Request) -> web.Response:
-        """The maintenance duties that are due now, each with its slot of time (the minute)."""
+        """The maintenance duties that are due now and worth a job, each with its slot of time (the minute)."""
         await request.read()
         engine, now = await self._service.engine(), time.time()
-        names = await self._in_thread(engine.maintenance.due, now)
+        names = await self._in_thread(_due, engine, now)
         return web.json_response({"due": [{"name": name, "slot": str(int(now // 60))} for name in names]})
 
     async def duty(self, request: web.Request) -> web.Response:
-        """Run a duty, unless it was run since, or somebody is at it. The outcome says how it went."""
+        """Run a duty, unless it was run since, or somebody is at it. The outcome says how it went.
+
+        `busy`: the thread that keeps house is at something else; the duty stays due, and the worker is not held up.
+        """
         body = checked(await _body(request), {"name": str})
         engine = await self._service.engine()
         name, house = str(body.get("name", "")), self._service.executors.house
-        run = engine.maintenance.run_if_due
-        outcome = await asyncio.get_running_loop().run_in_executor(house, run, name, time.time())
-        return web.json_response({"outcome": None if outcome is None else outcome.as_dict()})
+        if name not in engine.maintenance.names:
+            raise BadRequest(f"There is no duty {name!r}.", cure="`memory-os maintain` lists them.")
+        run = Begun(house, engine.maintenance.run_if_due, name, time.time())
+        if not await run.begun() and run.job.cancel():
+            return web.json_response({"outcome": None, "busy": True})
+        outcome = await asyncio.wrap_future(run.job)
+        return web.json_response({"outcome": None if outcome is None else outcome.as_dict(), "busy": False})
 
     async def curated(self, request: web.Request) -> web.Response:
         """How a raw file went; the pages are on disk, and documents follow them."""
@@ -153,11 +163,16 @@ class WorkRoutes:
         return web.json_response({"ok": True})
 
     async def fabric(self, request: web.Request) -> web.Response:
-        """Take in what changed in the fabric folder."""
+        """Take in what changed in the fabric folder: now, or (`busy`) as soon as the thread that keeps house is free."""
         await request.read()
         engine = await self._service.engine()
-        house = self._service.executors.house
-        result = await asyncio.get_running_loop().run_in_executor(house, engine.fabric.refresh)
+        house, waits = self._service.executors.house, self._fabric
+        # One that has not begun will see this change too.
+        if waits is None or waits.job.running() or waits.job.done():
+            waits = self._fabric = Begun(house, engine.fabric.refresh)
+        if not await waits.begun():
+            return web.json_response({"result": "busy"})
+        result = await asyncio.wrap_future(waits.job)
         self._service.embed_soon()
         return web.json_response({"result": str(result)})
 
@@ -266,6 +281,12 @@ class WorkRoutes:
 
     async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._service.executors.pipeline, work, *arguments)
+
+
+def _due(engine: Engine, now: float) -> list[str]:
+    """Not those that come every few minutes: the service's own loop runs them, and is there before a job would be."""
+    duties = engine.maintenance.status()["duties"]
+    return [name for name in engine.maintenance.due(now) if duties[name]["every_s"] >= DUTY_JOB_FROM_S]
 
 
 def _keep(engine: Engine, fingerprint: str, encoded: dict[str, Any]) -> int:

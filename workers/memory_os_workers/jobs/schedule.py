@@ -30,10 +30,9 @@ def cron_jobs(tools: Tools, home_id: str) -> list[CronJob]:
             _log.info("what is due could not be asked: %s", error)
             return
         for one in due:
-            arguments = [one["name"], one["slot"]]
-            await ctx["redis"].enqueue_job(
-                "maintain", *arguments, _job_id=names.job_id(home_id, "maintain", arguments)
-            )
+            # Without the slot in its id: a duty that waits or runs is not queued again.
+            job = names.job_id(home_id, "maintain", [one["name"]])
+            await ctx["redis"].enqueue_job("maintain", one["name"], one["slot"], _job_id=job)
 
     # The name stands in the id of each run: without the home's, homes on one Redis would take each other's turns.
     return [cron(queue_due, name=f"{names.prefix(home_id)}due", second=0, keep_result=0, max_tries=1)]
