@@ -69,3 +69,12 @@ def test_a_vector_survives_its_journey_to_the_bit() -> None:
     assert np.array_equal(vectors_of(encoded, 384)["h"], vector)
     with pytest.raises(ValueError, match="dimension"):
         vectors_of({"h": base64.b64encode(np.full(384, np.nan, "<f4").tobytes()).decode()}, 384)
+
+
+def test_a_token_never_goes_over_a_network_in_the_clear(tmp_path: Path) -> None:
+    settings = load_settings({"HERMES_HOME": str(tmp_path)})
+    for url in ("http://memory.example:8765", "http://192.0.2.1", "http://127.0.0.1.example"):
+        with pytest.raises(ConfigError, match="in the clear"):
+            WorkClient(settings, url)
+    for url in ("http://localhost:1", "http://127.0.0.2:1", "http://[::1]:1", "https://memory.example"):
+        assert WorkClient(settings, url).shown == url

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,6 +36,11 @@ class WorkClient:
         parts = urlsplit(url)
         if url and (parts.scheme not in ("http", "https") or not parts.hostname):
             raise ConfigError(f"--service {url} is no URL of a service.", cure="For example `http://127.0.0.1:8765`.")
+        if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+            raise ConfigError(
+                f"--service {url} would send the token and what was said in the clear.",
+                cure="Use a tunnel to 127.0.0.1, or https:// (docs/scaling.md).",
+            )
 
     @property
     def shown(self) -> str:
@@ -85,6 +91,13 @@ class WorkClient:
         if response.status != 200 or not isinstance(answer, dict):
             raise error_of(answer if isinstance(answer, dict) else {}, response.status)
         return answer
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def service_token(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
