@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,23 @@ def test_records_are_read_once_and_again_when_another_process_wrote_one(
     assert {one.name: one.status for one in ours.records()}["a.md"] == "done" and len(read) == 1
     others.drop("a.md")
     assert len(ours.records()) == len(NAMES) - 1 and len(read) == 1
+
+
+def test_a_record_that_is_dropped_while_they_are_listed_is_gone_alone(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(tree)
+    for name in NAMES:
+        ledger.keep(RawRecord(name, "s1"))
+    scan = os.scandir
+
+    @contextmanager
+    def dropping(path: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with scan(path) as entries:
+            listed = list(entries)
+        Path(listed[0].path).unlink()
+        yield listed
+
+    monkeypatch.setattr("memory_os.wiki.ledger.os.scandir", dropping)
+    assert len(ledger.records()) == len(NAMES) - 1
 
 
 def test_a_record_that_is_damaged_is_none(tree: Tree) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -97,15 +98,19 @@ class Ledger:
     def _files(self) -> dict[str, _FileState]:
         """The records' files; `keep` makes a new one each time, so that no state comes twice."""
         folder = self.tree.root / STATE / "raw"
+        states: dict[str, _FileState] = {}
         try:
             with os.scandir(folder) as entries:
-                named = [entry for entry in entries if entry.name.endswith(".json")]
-            stats = {entry.name: entry.stat(follow_symlinks=False) for entry in named}
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # dropped meanwhile: that one alone is gone
+                        found = entry.stat(follow_symlinks=False)
+                        if entry.name.endswith(".json"):
+                            states[entry.name] = (found.st_ino, found.st_size, found.st_mtime_ns)
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise WikiError(f"{folder} can't be read: {error.strerror}.", cure="Check its owner and mode.") from error
-        return {name: (one.st_ino, one.st_size, one.st_mtime_ns) for name, one in stats.items()}
+        return states
 
     def _without_answers(self, name: str) -> RawRecord | None:
         data = self._load(f"{STATE}/raw/{name}")
