@@ -218,13 +218,14 @@ class GroundTruthSettings(_Section):
     mode: Literal["observe", "point", "hold"] = Field("observe", description="a search for what stands in the prompt")
 
 
+# Those that may be left out; the others keep memory in step with what it follows.
 DutyName = Literal["canary", "decay", "duplicates", "dead_letters", "full_backup", "backup", "tiers", "rotation"]
 
 
 class MaintenanceSettings(_Section):
     """What memory does for its own health; see docs/maintenance.md."""
 
-    off: list[DutyName] = Field(default_factory=list, description="duties that never run by themselves")
+    off: list[DutyName] = Field(default_factory=list, description="which of these duties never run by themselves")
     archive_after_days: Annotated[float, Field(ge=0, le=36_500)] = Field(
         365.0, description="when an agent's unasked-for words leave recall; 0: never"
     )

@@ -144,13 +144,34 @@ def test_nothing_is_written(tmp_path: Path) -> None:
         "http://10.0.0.1/v1",
         "http://127.0.0.1:1234/v1",
         "https://notopenai.com/v1",
+        "https://openai.attacker/v1",
+        "https://mybucket.oss-cn-hangzhou.aliyuncs.com/v1",
+        "https://storage.googleapis.com/mybucket",
+        "https://somebody.vercel.sh/v1",
+        "https://xdashscope.aliyuncs.com/v1",
     ],
 )
 def test_a_key_goes_to_no_other_host(url: str) -> None:
-    keys = {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY, "LM_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    keys = {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY, "LM_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY,
+            "DASHSCOPE_API_KEY": KEY, "GEMINI_API_KEY": KEY, "AI_GATEWAY_API_KEY": KEY}  # fmt: skip
     assert key_for(url, keys) == ""
     assert key_for("https://api.openai.com/v1", keys) == KEY
     assert key_for("https://eu.api.openai.com/v1", keys) == KEY
+
+
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [
+        ("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        ("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        ("https://coding.dashscope.aliyuncs.com/v1", "ALIBABA_CODING_PLAN_API_KEY"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+        ("https://api.kimi.com/coding", "KIMI_API_KEY"),
+        ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    ],
+)
+def test_a_key_goes_to_its_vendors_hosts(url: str, variable: str) -> None:
+    assert key_for(url, {variable: KEY}) == KEY
 
 
 def test_the_file_wins_over_the_environment(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 from memory_os.config import load_settings
 from memory_os.engine import Engine
+from memory_os_workers import api
 from memory_os_workers import service as service_module
 from memory_os_workers.api import build_app
 from memory_os_workers.run_files import prepare_home
@@ -194,3 +196,21 @@ def test_long_work_keeps_nobody_from_forgetting_or_curating(tmp_path: Path, monk
     with tempfile.TemporaryDirectory(prefix="mos-") as folder:
         statuses = asyncio.run(run(folder))
     assert all(status in (200, 400) for status in statuses) and statuses[1] == 200
+
+
+def test_a_workers_body_has_a_limit_of_its_own_which_the_error_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(request: web.Request) -> web.StreamResponse:
+        raise web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2)
+
+    async def asked(path: str) -> str:
+        app = web.Application()
+        app[api._SERVICE] = Service(load_settings({}, hermes_home=tmp_path))
+        request = make_mocked_request("POST", path, app=app)
+        answer = await api._answers(request, refused)
+        assert isinstance(answer, web.Response) and answer.status == 413
+        await app[api._SERVICE].shut_down()
+        return str(answer.text)
+
+    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
+    assert str(4 * 2**20) in asyncio.run(asked("/v1/recall"))
+    assert str(128 * 2**20) in asyncio.run(asked("/v1/work/document"))

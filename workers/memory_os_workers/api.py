@@ -9,8 +9,8 @@
     POST /v1/wiki/related    POST /v1/wiki/links    POST /v1/wiki/curate (streams)
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
-413 for a body over 4 MB, 503 while the service cannot serve, 507 when the disk is full, 500 for a fault of ours
-(logged, counted, no details).
+413 for a body over 4 MB (128 MB from a worker), 503 while the service cannot serve, 507 when the disk is full, 500 for
+a fault of ours (logged, counted, no details).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from memory_os.errors import BadRequest, MemoryOSError
 
 from memory_os_workers.answers import body, failure
 from memory_os_workers.curating import curation
+from memory_os_workers.jobs.routes import BODY_MAX_BYTES as WORK_BODY_MAX_BYTES
 from memory_os_workers.jobs.routes import WorkRoutes
 from memory_os_workers.requests import BODY_MAX_BYTES, RECALL_FIELDS, checked, parse_object
 from memory_os_workers.run_files import service_token
@@ -90,7 +91,8 @@ async def _answers(request: web.Request, handler: _Handler) -> web.StreamRespons
     try:
         return await handler(request)
     except web.HTTPRequestEntityTooLarge:
-        return _error(413, "too_large", f"The body has more than {BODY_MAX_BYTES} bytes.", "Send less in one request.")
+        most = WORK_BODY_MAX_BYTES if request.path.startswith("/v1/work/") else BODY_MAX_BYTES
+        return _error(413, "too_large", f"The body has more than {most} bytes.", "Send less in one request.")
     except web.HTTPException as error:
         return _error(error.status, "http", f"{request.method} {request.path}: {error.reason}.")
     except Exception as error:  # noqa: BLE001 - typed, or logged with its traceback and counted

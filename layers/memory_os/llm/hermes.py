@@ -77,6 +77,13 @@ _KNOWN = {
         "https://api.tokenfactory.nebius.com/v1", ("NEBIUS_API_KEY", "NEBIUS_TOKEN_FACTORY_API_KEY"), "NEBIUS_BASE_URL"
     ),
 }
+# Further hosts of theirs, by region or for other plans.
+_OTHER_HOSTS = {
+    "dashscope.aliyuncs.com": "alibaba", "dashscope-us.aliyuncs.com": "alibaba",
+    "coding.dashscope.aliyuncs.com": "alibaba-coding-plan", "open.bigmodel.cn": "zai", "api.kimi.com": "kimi-coding",
+    "api.stepfun.com": "stepfun", "api-inference.huggingface.co": "huggingface", "ai.api.nvidia.com": "nvidia",
+    "api.minimax.chat": "minimax-cn",
+}  # fmt: skip
 _ALIASES = {
     "glm": "zai", "z-ai": "zai", "z.ai": "zai", "zhipu": "zai", "google": "gemini", "google-gemini": "gemini",
     "google-ai-studio": "gemini", "x-ai": "xai", "x.ai": "xai", "grok": "xai", "kimi": "kimi-coding",
@@ -141,19 +148,27 @@ def host_endpoint(hermes_home: Path, environ: Mapping[str, str]) -> Endpoint | U
 def key_for(base_url: str, variables: Mapping[str, str]) -> str:
     """The key that belongs to an address: of a known provider by host, else `<VENDOR>_API_KEY` by the host's name.
 
-    A key never goes to a host that is not its vendor's.
+    A key never goes to a host that is not its vendor's: a domain may hold its customers' buckets too, and under another
+    top-level domain the same name may be anybody's.
     """
     host = (urlsplit(base_url).hostname or "").lower()
-    for known in _KNOWN.values():
-        own = urlsplit(known.base_url).hostname or ""
-        if is_local(known.base_url):
-            continue
-        if host == own or host.endswith("." + ".".join(own.split(".")[-2:])):
-            return _first_key(known.keys, variables)
+    known = _known_at(host)
+    if known is not None:
+        return _first_key(known.keys, variables)
     labels = host.split(".")
     if len(labels) < 2 or labels[-1][:1].isdigit():
         return ""
-    return _first_key((re.sub(r"[^A-Z0-9]", "_", labels[-2].upper()) + "_API_KEY",), variables)
+    variable = re.sub(r"[^A-Z0-9]", "_", labels[-2].upper()) + "_API_KEY"
+    return "" if any(variable in one.keys for one in _KNOWN.values()) else _first_key((variable,), variables)
+
+
+def _known_at(host: str) -> _Known | None:
+    """The provider whose host this is, or lies below."""
+    hosts = {urlsplit(one.base_url).hostname or "": one for one in _KNOWN.values() if not is_local(one.base_url)}
+    hosts |= {other: _KNOWN[name] for other, name in _OTHER_HOSTS.items()}
+    if host in hosts:
+        return hosts[host]
+    return next((known for own, known in hosts.items() if host.endswith(f".{own}")), None)
 
 
 def dialect_of(base_url: str, mode: str = "") -> Dialect:
