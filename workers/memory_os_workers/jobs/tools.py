@@ -46,6 +46,7 @@ class Tools:
         # One: two encoders at a time on the same cores are no faster, and twice as large.
         self._embedding = ThreadPoolExecutor(1, "embed")
         self._preparing = ThreadPoolExecutor(1, "prepare")
+        self._curating = ThreadPoolExecutor(values.workers.concurrency, "curate")
 
     async def ask(self, call: Callable[..., _T], *arguments: Any) -> _T:
         """A call of the service, on a thread."""
@@ -81,14 +82,29 @@ class Tools:
         return await asyncio.get_running_loop().run_in_executor(self._preparing, self._prepare, name)
 
     async def curate(self, name: str) -> Curated:
-        """One raw file of the wiki. Raises WikiError and what a model raises."""
+        """One raw file of the wiki. Raises WikiError and what a model raises.
+
+        Not on the worker's loop: it reads and writes the whole wiki, waits for locks, and may read a PDF for minutes.
+        """
+        from memory_os.llm import ModelClient
         from memory_os.wiki import Neighbour, Wiki
+
+        from memory_os_workers.jobs.own_loop import on_own_loop
+        from memory_os_workers.jobs.usage import ServiceUsage
 
         async def near(text: str) -> list[Neighbour]:
             found = await self.ask(self.service.request, "/v1/wiki/related", {"text": text})
             return [Neighbour(str(one["page"]), float(one["similarity"])) for one in found["neighbours"]]
 
-        return await Wiki(self.settings).curate(name, self._client(), near)
+        async def work() -> Curated:
+            # A client's connections belong to the loop that opened them.
+            model = ModelClient.open(self.settings, ServiceUsage(self))
+            try:
+                return await Wiki(self.settings).curate(name, model, near)
+            finally:
+                await model.close()
+
+        return await on_own_loop(self._curating, work)
 
     async def understand(self, reading: dict[str, Any]) -> dict[str, Any]:
         """What a model reads in a session's turns (`Reading.as_dict`), or why it can't: what the service takes."""
@@ -142,7 +158,7 @@ class Tools:
     async def close(self) -> None:
         if self._model is not None:
             await self._model.close()
-        for threads in (self._asking, self._embedding, self._preparing):
+        for threads in (self._asking, self._embedding, self._preparing, self._curating):
             threads.shutdown(wait=False, cancel_futures=True)
 
 
