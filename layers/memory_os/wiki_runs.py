@@ -34,14 +34,14 @@ async def _curate(engine: Engine, names: list[str], again: bool, progress: Progr
     from memory_os.llm import ModelClient, StoreUsage
 
     model = ModelClient.open(engine.settings, StoreUsage(engine.store))
-    wanted = names or [one.name for one in engine.wiki.waiting()]
+    wanted = [(name, again) for name in names] or _all(engine, again)
     result: dict[str, Any] = {"files": [], "queued": [], "units": 0.0, "stopped": None}
     try:
-        for done, name in enumerate(wanted):
+        for done, (name, anew) in enumerate(wanted):
             progress(done, len(wanted), name)
             allowance = engine.settings.values.wiki.units_per_run - result["units"]
             try:
-                told = (await _one(engine, name, model, again, allowance)).as_dict()
+                told = (await _one(engine, name, model, anew, allowance)).as_dict()
             except (ModelContent, ContextTooLong, WikiError) as error:
                 told = {"raw": name, "status": "failed", "reason": str(error)}
             except ModelError as error:
@@ -57,6 +57,11 @@ async def _curate(engine: Engine, names: list[str], again: bool, progress: Progr
     return result
 
 
+def _all(engine: Engine, again: bool) -> list[tuple[str, bool]]:
+    """What is to be curated, by name, and whether it is done anew."""
+    return engine.wiki.to_do_again() if again else [(one.name, False) for one in engine.wiki.waiting()]
+
+
 async def _one(engine: Engine, name: str, model: ModelClient, again: bool, allowance: float) -> Curated:
     async def near(text: str) -> list[Neighbour]:
         return await asyncio.to_thread(engine.wiki_neighbours.near, text)
@@ -65,8 +70,9 @@ async def _one(engine: Engine, name: str, model: ModelClient, again: bool, allow
 
 
 def count_outcome(store: Store, told: dict[str, Any]) -> None:
-    """Count what a user should know of one file's curation. `told`: Curated as a dictionary."""
-    if told["status"] in ("failed", "refused", "ceiling"):
+    """Count what a user should know of one file's curation. `told`: Curated as a dictionary. A file that is no text, or
+    gone, is no fault of curation's."""
+    if told["status"] in ("failed", "ceiling"):
         store.count("wiki_not_curated", reason=f"{told['raw']}: {told['reason']}")
     if told.get("flagged"):
         store.count("wiki_flagged", reason=told["raw"])

@@ -324,6 +324,23 @@ def test_a_file_that_is_no_text_is_refused_with_its_reason(bench: Bench, name: s
     assert curated.status == "refused" and reason in curated.reason
     assert bench.asked == [] and bench.wiki.waiting(NOW) == []
     assert bench.wiki.status(model=True)["trouble"][0]["raw"] == name
+    # It is as it is: nothing is broken. Gone, it is not spoken of.
+    assert bench.wiki.health(model=True).state == "empty"
+    path.unlink()
+    assert bench.wiki.status(model=True)["trouble"] == [] and bench.curate(name).status == "gone"
+
+
+def test_what_is_to_be_done_again_are_the_failed_ones_first_and_no_refused(bench: Bench) -> None:
+    for name, text in (("a.md", "done file"), ("b.md", "failing file"), ("c.md", "waiting file"), ("d.md", "")):
+        bench.drop(name, text)
+    bench.model.script("done file", pages(page("Redis", "A store.")))
+    bench.model.script("failing file", Say("I would rather not."))
+    bench.curate("a.md")
+    bench.curate("d.md")
+    with pytest.raises(ModelContent):
+        bench.curate("b.md")
+    assert bench.wiki.failed() == ["b.md"] and [one.name for one in bench.wiki.waiting(NOW)] == ["c.md"]
+    assert bench.wiki.to_do_again(NOW) == [("b.md", False), ("c.md", False), ("a.md", True)]
 
 
 @pytest.mark.parametrize("name", ["../SCHEMA.md", "/etc/passwd", "", ".hidden", "a/../../index.md"])

@@ -34,7 +34,7 @@ def _drop(home: Home, name: str, text: str) -> None:
 
 
 def test_without_service_or_model_all_but_curation(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _json(home, capsys, "wiki", "status", code=1)["there"] is False
+    assert _json(home, capsys, "wiki", "status", code=2)["there"] is False
     assert _json(home, capsys, "wiki", "lint", code=2)["code"] == "wiki"
     assert "SCHEMA.md" in _json(home, capsys, "wiki", "init")["made"]  # type: ignore[operator]
     assert _json(home, capsys, "wiki", "init")["made"] == []
@@ -69,12 +69,17 @@ def test_curate_status_and_links_through_the_service(
     [told] = result["files"]  # type: ignore[misc]
     assert told["created"] == ["entities/redis.md"] and told["units"] > 0
     assert _json(home, capsys, "wiki", "curate")["files"] == []
-    assert _json(home, capsys, "wiki", "curate", "nowhere.md", code=1)["files"][0]["status"] == "refused"  # type: ignore[index]
+    assert _json(home, capsys, "wiki", "curate", "nowhere.md", code=1)["files"][0]["status"] == "gone"  # type: ignore[index]
     model.script("the file", Say("I would rather not."))
     [again] = _json(home, capsys, "wiki", "curate", "--again", "a.md", code=1)["files"]  # type: ignore[misc]
     assert again["status"] == "failed"
+    assert main(["--home", str(home.hermes_home), "wiki", "curate"]) == 1
+    assert "1 failed; `memory-os wiki curate --again` tries" in capsys.readouterr().out
     layer = _json(home, capsys, "status", code=1)["layers"]["6 wiki"]  # type: ignore[index]
     assert layer["state"] == "degraded" and "could not be curated" in layer["detail"]
     assert _json(home, capsys, "wiki", "links", "--dry-run")["changed"] == []
     counters = _json(home, capsys, "status", code=1)["counters"]
     assert "wiki_not_curated" in counters  # type: ignore[operator]
+    model.script("the file", Say(json.dumps({"pages": [page]})))
+    bare = _json(home, capsys, "wiki", "curate", "--again")
+    assert [one["status"] for one in bare["files"]] == ["done"] and bare["failed"] == []  # type: ignore[attr-defined]

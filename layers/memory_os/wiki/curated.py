@@ -31,11 +31,12 @@ class Curated:
     """How one raw file went.
 
     `done`; `unchanged`: it was done before, in this very state; `partial`: the run's ceiling was reached, the next goes on;
-    `ceiling`: the file cost as much as one may; `refused`: it can't be read as text, `reason` says why.
+    `ceiling`: the file cost as much as one may; `refused`: it can't be read as text, `reason` says why;
+    `gone`: there is no such file (any more).
     """
 
     raw: str
-    status: Literal["done", "unchanged", "partial", "ceiling", "refused"] = "done"
+    status: Literal["done", "unchanged", "partial", "ceiling", "refused", "gone"] = "done"
     reason: str = ""
     sha: str = ""
     created: list[str] = field(default_factory=list)

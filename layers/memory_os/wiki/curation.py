@@ -95,9 +95,9 @@ class Curation:
         fresh = RawRecord(name, "", size, mtime_ns, "refused", reason, self.now, record.units if record else 0.0)
         if known is not None:
             self.ledger.keep(fresh)
-        else:
-            self.ledger.drop(name)
-        return Curated(name, "refused", reason)
+            return Curated(name, "refused", reason)
+        # Its record stays until its pages are in order.
+        return Curated(name, "gone", "there is no such file in raw/")
 
     def _continued(self, name: str, record: RawRecord | None, text: RawText, again: bool) -> RawRecord:
         """The record of this state of the file: as it stands, or a new one."""

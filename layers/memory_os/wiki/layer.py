@@ -45,7 +45,9 @@ class _Curation:
     @property
     def trouble(self) -> list[dict[str, Any]]:
         found = [_told(one) for one in self.records if one.status in ("failed", "refused", "ceiling")]
-        return found + [{"raw": one.name, "status": "refused", "reason": one.refused} for one in self.raw if one.refused]
+        return found + [
+            {"raw": one.name, "status": "refused", "reason": one.refused} for one in self.raw if one.refused
+        ]
 
 
 class Wiki:
@@ -94,6 +96,27 @@ class Wiki:
             return True
         may_cost = self.settings.values.wiki.units_per_file
         return record.status == "partial" or (record.status == "ceiling" and record.units < may_cost * 0.8)
+
+    def to_do_again(self, now: float | None = None) -> list[tuple[str, bool]]:
+        """Every raw file that can be read, those that failed first, then those that wait; and whether it is done anew:
+        a file that failed or waits goes on with the answers there are."""
+        if not self.tree.there:
+            return []
+        curation = self._curation(now)
+        known = {record.name: record.status for record in curation.records}
+        readable = [one.name for one in curation.raw if not one.refused]
+        found = {name: False for name in readable if known.get(name) == "failed"}
+        found |= {one.name: False for one in curation.waiting}
+        done = (name for name in readable if known.get(name) in ("done", "ceiling"))
+        return [*found.items(), *((name, True) for name in done if name not in found)]
+
+    def failed(self) -> list[str]:
+        """Raw files whose answers were of no use and that have not changed since, by name."""
+        if not self.tree.there:
+            return []
+        curation = self._curation(None)
+        waiting = {one.name for one in curation.waiting}
+        return sorted(one.name for one in curation.records if one.status == "failed" and one.name not in waiting)
 
     async def curate(
         self,
@@ -222,7 +245,9 @@ class Wiki:
         except WikiError as error:
             return Health(State.DEGRADED, error.message, error.cure)
         curation, pages = self._curation(now), len(self.tree.pages())
-        waiting, trouble = len(curation.waiting), len(curation.trouble)
+        # A file that is no text is as it is: nothing is broken, and `wiki status` names it.
+        trouble = sum(one["status"] != "refused" for one in curation.trouble)
+        waiting = len(curation.waiting)
         figures: dict[str, float | int | str] = {
             "pages": pages,
             "waiting": waiting,

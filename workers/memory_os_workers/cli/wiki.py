@@ -11,6 +11,7 @@ from memory_os_workers.cli.invocation import (
     FINDINGS,
     OK,
     UNAVAILABLE,
+    USAGE,
     Group,
     Invocation,
     json_option,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from memory_os.wiki import Wiki
     from rich.console import Console
 
-_NOT_DONE = frozenset({"failed", "refused", "ceiling", "partial"})
+_NOT_DONE = frozenset({"failed", "refused", "gone", "ceiling", "partial"})
 
 
 @click.group(cls=Group)
@@ -45,7 +46,7 @@ def wiki_init(invocation: Invocation) -> int:
 
 @wiki.command("curate")
 @click.argument("names", nargs=-1)
-@click.option("--again", is_flag=True, help="Also files that were done in their present state; costs as much again.")
+@click.option("--again", is_flag=True, help="Also files that failed, and those done in their present state: these cost as much again.")
 @json_option
 @pass_invocation
 def wiki_curate(invocation: Invocation, names: tuple[str, ...], again: bool) -> int:
@@ -53,14 +54,16 @@ def wiki_curate(invocation: Invocation, names: tuple[str, ...], again: bool) -> 
 
     Where a worker runs, files become jobs of the queue; else the service does them now.
 
-    Exit code 1: some could not be done, each is named with its reason. 4: the model can't be asked.
+    Exit code 1: some could not be done, now or before; `wiki status` gives the reasons. 4: the model can't be asked.
     """
     body = {"names": list(names), "again": again}
     result = follow(invocation, invocation.service().stream("/v1/wiki/curate", body), "curate")
+    result["failed"] = [] if names else _wiki(invocation).failed()
     invocation.show(result, lambda out: _render_curated(out, result))
     if result["stopped"]:
         return UNAVAILABLE
-    return FINDINGS if any(one["status"] in _NOT_DONE for one in result["files"]) else OK
+    not_done = any(one["status"] in _NOT_DONE for one in result["files"])
+    return FINDINGS if not_done or result["failed"] else OK
 
 
 @wiki.command("lint")
@@ -80,12 +83,17 @@ def wiki_lint(invocation: Invocation, fix: bool) -> int:
 @json_option
 @pass_invocation
 def wiki_status(invocation: Invocation) -> int:
-    """Show pages, what waits, and what could not be curated and why. Exit code 1: something could not."""
+    """Show pages, what waits, and what could not be curated and why.
+
+    Exit code 1: something could not. 2: there is no wiki. A file that is no text is shown and is no fault.
+    """
     from memory_os.wiki import curates
 
     found = _wiki(invocation).status(model=curates(invocation.settings))
     invocation.show(found, lambda out: _render_status(out, found))
-    return FINDINGS if found.get("trouble") or not found["there"] else OK
+    if not found["there"]:
+        return USAGE
+    return FINDINGS if any(one["status"] != "refused" for one in found["trouble"]) else OK
 
 
 @wiki.command("links")
@@ -113,7 +121,10 @@ def _render_curated(out: Console, result: dict[str, Any]) -> None:
     queued = result["queued"]
     if queued:
         out.print(f"{len(queued)} files are in the queue; `memory-os wiki status` shows when they are done.")
-    if not rows and not queued and not result["stopped"]:
+    failed = len(result["failed"])
+    if failed:
+        out.print(f"{failed} failed; `memory-os wiki curate --again` tries them. `memory-os wiki status` says why.")
+    elif not rows and not queued and not result["stopped"]:
         out.print("No raw file waits.")
     if result["stopped"]:
         out.print(f"Stopped: {result['stopped']['error']} {result['stopped']['cure']}".strip())
@@ -156,7 +167,8 @@ def _render_status(out: Console, found: dict[str, Any]) -> None:
         who = "" if found["model"] else " for a language model (docs/models.md)"
         out.print(f"{len(waiting)} files wait{who}: {shown}")
     for one in found["trouble"]:
-        out.print(f"! {one['raw']}: {one['status']}, {one['reason']}")
+        mark = "-" if one["status"] == "refused" else "!"
+        out.print(f"{mark} {one['raw']}: {one['status']}, {one['reason']}")
     for label, key in (("Proposals for pages you edited", "proposals"), ("Held orders to a model", "flagged")):
         if found[key]:
             out.print(f"{label}: {', '.join(found[key])}")
