@@ -57,6 +57,11 @@ class Understander:
             if str(error) != self._last_error:
                 _log.warning("turns stay unread: %s", error)
             self._last_error = str(error)
+        except Exception as error:  # noqa: BLE001 - told once an episode and tried again; the loop must outlive any fault
+            said = f"{type(error).__name__}: {error}"
+            if said != self._last_error:
+                _log.exception("turns stay unread")
+            self._last_error = said
 
     async def look(self) -> int:
         """Hand out what is due, or read it here. Returns how many sessions that were. Raises what memory.db raises."""
