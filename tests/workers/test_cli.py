@@ -256,11 +256,32 @@ def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) 
     trust = warm.json("facts", "feedback", handle, "helpful")["trust"]
     assert trust > added["trust"]
     assert warm.json("facts", "remove", handle)["status"] == "removed"
-    assert handle not in [one["id"] for one in warm.json("facts", "list", code=1)["results"]]
+    assert handle not in [one["id"] for one in warm.json("facts", "list")["results"]]
     assert "removed" in warm("facts", "history", handle)[1]
     warm.json("facts", "undo", handle)
     assert handle in [one["id"] for one in warm.json("facts", "list")["results"]]
     warm.json("facts", "remove", handle)
+
+
+def test_facts_are_told_in_a_line_each(warm: Command) -> None:
+    _, out, _ = warm("facts", "add", "The quay crane is yellow", "--entity", "quay crane", "--entity", "harbour")
+    lines = out.splitlines()
+    assert "trust: 0.50 (0.14–0.86)" in lines and "entities: quay crane, harbour" in lines, lines
+    assert not any(line.startswith(("interval", " ")) for line in lines)
+    handle = next(line.removeprefix("id: ") for line in lines if line.startswith("id: "))
+    assert "0.50 (0.14–0.86)" in warm("facts", "list")[1]
+    out = warm("facts", "remove", handle)[1]
+    assert f"`memory-os facts undo {handle}`" in out and f"`memory-os forget {handle}`" in out and "action=" not in out
+    assert "trust: 0.50 (0.14–0.86)" in warm("facts", "undo", handle)[1]
+    warm.json("facts", "remove", handle)
+
+
+def test_no_facts_are_a_sentence(warm: Command) -> None:
+    nobody = ("--user", "telegram:nobody")
+    assert warm("facts", "list", *nobody)[:2] == (0, "No facts are held true yet.\n")
+    assert warm("facts", "list", "--category", "project", *nobody)[1] == "No facts of the category project are held true yet.\n"
+    assert warm("facts", "list", "--as-of", "2026-01-01", *nobody)[1] == "No facts are held true at 2026-01-01.\n"
+    assert warm("facts", "search", "zxqv", *nobody)[:2] == (1, "No fact matches.\n")
 
 
 def test_another_user_sees_nothing_of_it(warm: Command) -> None:

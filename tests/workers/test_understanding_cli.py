@@ -28,7 +28,8 @@ def test_a_pair_is_shown_side_by_side_settled_and_read_as_of_its_time(warm: Comm
     new = add(warm, "The ferry to the island leaves at 11 from pier 2.")
     code, out, _ = warm("facts", "resolve")
     assert code == 1 and old in out and new in out and "possible since" in out
-    assert warm("facts", "resolve", new, old)[0] == 0
+    code, out, _ = warm("facts", "resolve", new, old)
+    assert code == 0 and f"`memory-os facts undo {old}` takes it back." in out and "action=" not in out
     code, out, _ = warm("facts", "resolve")
     assert code == 0 and "Nothing contradicts." in out
     listed = json.loads(warm("facts", "list", "--json")[1])["results"]

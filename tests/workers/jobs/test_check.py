@@ -39,6 +39,8 @@ def test_a_living_worker_is_told_from_one_that_ended_hangs_or_was_never_there(he
     here.wait_for_workers(1)
     code, told = check(here.home)
     assert (code, told["alive"], told["reason"]) == (0, True, "") and "j_complete" in told["workers"][0]
+    said = here.home.command("worker", "--check").stdout
+    assert said.startswith("alive: at ") and said.endswith(" waiting\n") and said.count("\n") == 1, said
     here.home.processes[0].kill()
     here.home.processes[0].wait()
     assert check(here.home)[0] == 0, "a worker whose service is away lives"
@@ -57,7 +59,9 @@ def test_a_living_worker_is_told_from_one_that_ended_hangs_or_was_never_there(he
 def test_without_a_service_the_bundled_queue_has_no_worker(home: Home) -> None:
     code, told = check(home)
     assert code == 1 and "can't be reached" in told["reason"]
-    assert home.command("worker", "--check").stdout.strip() == told["reason"]
+    said = home.command("worker", "--check").stdout
+    assert said.startswith("not alive: The queue at unix://") and said.count("\n") == 1
+    assert said.count("queue.sock") == 1, "the address once"
 
 
 def test_a_url_that_is_none_is_the_reason(home: Home) -> None:

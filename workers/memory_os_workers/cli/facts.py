@@ -43,7 +43,10 @@ def facts() -> None:
 def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, as_of: str, user: str) -> int:
     """List the facts held true now, or at another time, newest first."""
     arguments = {"action": "list", "category": category, "limit": limit, "cursor": cursor, "as_of": as_of}
-    return _page(invocation, user, arguments)
+    which = f" of the category {category}" if category else ""
+    when = f" at {as_of}" if as_of else ""
+    empty = "No more facts." if cursor else f"No facts{which} are held true{when or ' yet'}."
+    return _page(invocation, user, arguments, none=OK, empty=empty)
 
 
 @facts.command("search")
@@ -54,7 +57,8 @@ def list_facts(invocation: Invocation, category: str, limit: int, cursor: str, a
 @pass_invocation
 def search_facts(invocation: Invocation, query: str, limit: int, user: str) -> int:
     """Find facts by the words and the meaning of QUERY. Exit code 1: none."""
-    return _page(invocation, user, {"action": "search", "query": query, "limit": limit, "min_trust": 0})
+    arguments = {"action": "search", "query": query, "limit": limit, "min_trust": 0}
+    return _page(invocation, user, arguments, empty="No fact matches.")
 
 
 @facts.command("add")
@@ -105,7 +109,7 @@ def undo_change(invocation: Invocation, fact_id: str, user: str) -> int:
 @pass_invocation
 def fact_history(invocation: Invocation, fact_id: str, user: str) -> int:
     """Show every version of FACT_ID, oldest first."""
-    return _page(invocation, user, {"action": "history", "fact_id": fact_id})
+    return _page(invocation, user, {"action": "history", "fact_id": fact_id}, empty="There is no version of it.")
 
 
 @facts.command("resolve")
@@ -171,20 +175,57 @@ def _call(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any
 
 def _show(invocation: Invocation, user: str, tool: str, arguments: dict[str, Any]) -> int:
     found = _call(invocation, user, tool, arguments)
-    invocation.show(found, lambda out: print_tree(out, found))
+    if "note" in found:  # the tool's names its own arguments
+        found["note"] = _note(found)
+    invocation.show(found, lambda out: print_tree(out, _told(found)))
     return OK
 
 
-def _page(invocation: Invocation, user: str, arguments: dict[str, Any]) -> int:
+def _note(found: dict[str, Any]) -> str:
+    if "replaces" in found:
+        return f"`memory-os facts undo {found['replaces']}` takes it back."
+    return (
+        f"`memory-os facts undo {found['id']}` brings it back;"
+        f" `memory-os forget {found['id']}` deletes it for good."
+    )
+
+
+def _told(found: dict[str, Any]) -> dict[str, Any]:
+    """A result with a line for each of its values."""
+    told: dict[str, Any] = {}
+    for key, value in found.items():
+        if key == "trust":
+            told[key] = _trust(found)
+        elif isinstance(value, dict):
+            told[key] = _told(value)
+        elif isinstance(value, list) and not any(isinstance(one, dict) for one in value):
+            told[key] = ", ".join(map(str, value)) or None
+        elif key != "interval":
+            told[key] = value
+    told.pop("interval", None)
+    return told
+
+
+def _trust(fact: dict[str, Any]) -> str:
+    """`0.50 (0.14–0.86)`: the mean, and where trust lies with nine chances in ten."""
+    low, high = fact.get("interval") or (None, None)
+    return f"{fact['trust']:.2f}" if low is None else f"{fact['trust']:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _page(invocation: Invocation, user: str, arguments: dict[str, Any], *, none: int = FINDINGS, empty: str) -> int:
+    """`none` and `empty`: exit code and sentence when there is nothing."""
     found = _call(invocation, user, "fact_store", arguments)
-    invocation.show(found, lambda out: _render_page(out, found))
-    return OK if found.get("results") else FINDINGS
+    invocation.show(found, lambda out: _render_page(out, found, empty))
+    return OK if found.get("results") else none
 
 
-def _render_page(out: Console, found: dict[str, Any]) -> None:
+def _render_page(out: Console, found: dict[str, Any], empty: str) -> None:
     results = found.get("results") or []
+    if not results:
+        out.print(empty)
+        return
     rows = [
-        (one["id"], one["date"], one["trust"], one.get("category", "general"), _ended(one), one["text"])
+        (one["id"], one["date"], _trust(one), one.get("category", "general"), _ended(one), one["text"])
         for one in results
     ]
     print_table(out, ("id", "date", "trust", "category", "until", "fact"), rows)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from memory_os_workers.cli.invocation import FINDINGS, OK, Invocation, json_option, pass_invocation
+
+# A sign of life as ARQ writes it: `Nov-30 09:45:33 j_complete=12 j_failed=0 j_retried=1 j_ongoing=0 queued=3`.
+_SIGN = re.compile(r"\S+ (?P<time>[\d:]+) j_complete=(\d+) j_failed=(\d+) j_retried=(\d+) j_ongoing=(\d+) queued=(\d+)")
+_COUNTED = ("done", "failed", "retried", "in hand", "waiting")
+# What the driver says before its reason; the address stands in ours already.
+_DRIVER = re.compile(r"Error -?\d+ connecting to .+?\. ")
 
 
 @click.command()
@@ -49,5 +57,15 @@ def _check(invocation: Invocation) -> int:
 
     signs, reason = signs_of_life(invocation.settings)
     told = {"alive": bool(signs), "workers": signs, "reason": reason}
-    invocation.show(told, lambda out: out.print(reason or "alive: " + "; ".join(signs)))
+    line = "alive: " + "; ".join(map(_sign, signs)) if signs else "not alive: " + " ".join(_DRIVER.sub("", reason).split())
+    invocation.show(told, lambda out: out.print(line))
     return OK if signs else FINDINGS
+
+
+def _sign(sign: str) -> str:
+    """`at 09:45:33, jobs: 12 done, 0 failed, …`; a sign written otherwise as it is."""
+    match = _SIGN.fullmatch(sign.strip())
+    if match is None:
+        return " ".join(sign.split())
+    counts = (f"{count} {name}" for count, name in zip(match.groups()[1:], _COUNTED, strict=True))
+    return f"at {match['time']}, jobs: {', '.join(counts)}"
