@@ -48,7 +48,7 @@ def test_forgetting_that_left_something_says_so() -> None:
         "status": "incomplete", "forgotten": {"facts": 1}, "proof": {"found": 1}, "notes": ["A backup holds it."],
         "similar": [{"id": "s:abcdefgh", "text": "the same"}],
     })  # fmt: skip
-    assert text.startswith("Not wholly forgotten: 1 facts. 1 places still hold it")
+    assert text.startswith("Not wholly forgotten: 1 fact. 1 place still holds it")
     assert "A backup holds it." in text and "- s:abcdefgh: the same" in text
 
 

@@ -62,7 +62,7 @@ def test_nothing_is_recalled_where_memory_is_off(peer: Peer, monkeypatch: pytest
 @pytest.mark.usefixtures("sender")
 def test_forget_runs_as_whoever_typed(peer: Peer) -> None:
     answering(peer, {"status": "forgotten", "forgotten": {"facts": 1}, "proof": {"searched_again": 1, "found": 0}})
-    assert slash("forget s:abcdefgh") == "Forgotten: 1 facts. A search for it finds nothing."
+    assert slash("forget s:abcdefgh") == "Forgotten: 1 fact. A search for it finds nothing."
     (asked,) = peer.asked("/v1/tools/memory_forget")
     assert asked["arguments"] == {"id": "s:abcdefgh"} and asked["caller"]["user"] == "telegram:42"
 
