@@ -79,7 +79,8 @@ def forgotten(found: Mapping[str, Any]) -> str:
     counts = _object(found, "forgotten").items()
     went = ", ".join(f"1 {name.removesuffix('s')}" if count == 1 else f"{count} {name}" for name, count in counts) or "nothing"
     left = _object(found, "proof").get("found", 0)
-    proof = "A search for it finds nothing." if not left else f"{'1 place still holds' if left == 1 else f'{left} places still hold'} it; run it again."
+    places = "1 place still holds" if left == 1 else f"{left} places still hold"
+    proof = f"{places} it; run it again." if left else "A search for it finds nothing."
     notes = [str(note) for note in found.get("notes") or []]
     similar = [f"- {one.get('id')}: {_cut(one.get('text'))}" for one in found.get("similar") or [] if isinstance(one, Mapping)]
     head = "Forgotten" if found.get("status") == "forgotten" else "Not wholly forgotten"
