@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.errors import HostError
-from memory_os_workers.setup.host_config import disable_plugin, drop_emptied, enable_plugin, is_enabled, parse, provider_of
+from memory_os_workers.setup.host_config import (
+    disable_plugin,
+    drop_emptied,
+    enable_plugin,
+    is_enabled,
+    parse,
+    provider_of,
+)
 
 KEY = "memory-os"
 
