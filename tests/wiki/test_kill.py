@@ -80,19 +80,42 @@ def _prepared(bench: Bench, endpoint: Endpoint) -> None:
     mine.write_text(mine.read_text("utf-8").replace("It is mine.", "It is all mine."), "utf-8")
 
 
+def _edited(bench: Bench, endpoint: Endpoint) -> None:
+    """The same, and a raw file that was edited: a page loses a statement, one its last, and one is the user's."""
+    _prepared(bench, endpoint)
+    bench.drop("b.md", "a file of three", at=NOW - 7200)
+    endpoint.script(
+        "a file of three",
+        pages(
+            page("Redis", "Redis is old.", links=["Lost"]), page("Mine", "Mine is old."), page("Lost", "It gets lost."),
+        ),
+    )  # fmt: skip
+    for text in ("Redis is old.", "Mine is old."):
+        endpoint.script(f"new 1: {text}", verdict())
+    mine = (bench.root / "entities/mine.md").read_text("utf-8")
+    (bench.root / "entities/mine.md").write_text(mine.replace("all mine", "mine"), "utf-8")
+    bench.curate("b.md")
+    (bench.root / "entities/mine.md").write_text(
+        (bench.root / "entities/mine.md").read_text("utf-8").replace("It is mine.", "It is all mine."), "utf-8"
+    )
+    bench.drop("b.md", "second file")
+
+
 @pytest.mark.timeout(300)
-def test_killed_anywhere_and_run_again_the_wiki_is_the_same(bench: Bench, tmp_path: Path) -> None:
-    _prepared(bench, bench.model)
+@pytest.mark.parametrize("edited", [False, True])
+def test_killed_anywhere_and_run_again_the_wiki_is_the_same(bench: Bench, tmp_path: Path, edited: bool) -> None:
+    (_edited if edited else _prepared)(bench, bench.model)
     start = tmp_path / "start"
     shutil.copytree(bench.settings.vault, start)
     bench.curate("b.md")
     wanted = _files(bench.root)
     assert wanted["entities/redis.md"].count("6379") == 1 and "entities/mine.proposal.md" in wanted
+    assert "is old" not in wanted["entities/redis.md"] and "entities/lost.md" not in wanted
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["memory_os.wiki.curation", "wiki.conftest"])
     killed = 0
-    for point in range(1, 1000, _STEP):
+    for point in range(1, 1000, _STEP + 2 * edited):
         vault = tmp_path / "killed" / "vault"
         shutil.copytree(start, vault)
         child = context.Process(target=_curate, args=(str(vault), bench.model.base_url, "b.md", point))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from memory_os.wiki.page import Page
 from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.raw import list_raw
 from memory_os.wiki.schema import Schema
-from memory_os.wiki.tree import RAW, Tree, stem
+from memory_os.wiki.tree import RAW, Tree
 from memory_os.wiki.withdrawing import Withdrawal, renamed
 
 __all__ = ["Settled", "Swept", "adopt", "missing", "settle", "sweep"]
@@ -59,19 +59,22 @@ def sweep(publisher: Publisher, *, skip: Collection[str] = (), propose: bool = T
         how = publisher.withdraw(path)
         if how != "kept":
             getattr(swept, how).append(path)
-    _unlink(publisher, before.incoming, swept.archived)
+    _unlink(publisher)
     return swept
 
 
-def _unlink(publisher: Publisher, incoming: dict[str, set[str]], archived: Iterable[str]) -> None:
-    """Take links to pages that are gone off the pages of ours that have them."""
-    gone = {stem(path) for path in archived}
-    if not gone:
-        return
-    left = set(read_catalogue(publisher.tree).pages)
-    touched = sorted({other for path in archived for other in incoming[path]} & left)
+def _unlink(publisher: Publisher) -> None:
+    """Take links to pages that are gone off the pages of ours that have them, and tie those that stand alone now. By what
+    is on disk, so that a run which goes on after a kill ends where a whole one does."""
+    catalogue = read_catalogue(publisher.tree)
+    titles = catalogue.titles
+    touched = [
+        path
+        for path, page in sorted(catalogue.pages.items())
+        if not titles.keys() >= {*page.links, *catalogue.related(path)} or linking.is_lonely(catalogue, path)
+    ]
     for path in touched:
-        publisher.change(path, lambda page: replace(page, links=tuple(one for one in page.links if one not in gone)))
+        publisher.change(path, lambda page: replace(page, links=tuple(one for one in page.links if one in titles)))
     linking.connect(publisher.tree, publisher.schema, touched)
 
 

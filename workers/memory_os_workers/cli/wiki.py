@@ -133,7 +133,7 @@ def _render_curated(out: Console, result: dict[str, Any]) -> None:
 
 
 def _what_became(one: dict[str, Any]) -> str:
-    words = (("made", "created"), ("added to", "merged"), ("proposed to", "proposed"))
+    words = (("made", "created"), ("added to", "merged"), ("proposed to", "proposed"), ("archived", "archived"))
     parts = [f"{word} {', '.join(one[key])}" for word, key in words if one.get(key)]
     if one.get("contradictions"):
         parts.append(f"{one['contradictions']} contradictions")
