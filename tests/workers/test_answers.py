@@ -59,10 +59,10 @@ def test_a_database_that_is_busy_is_asked_again(tmp_path: Path) -> None:
 
     async def ask() -> None:
         service = Service(load_settings({"HERMES_HOME": str(tmp_path)}))
-        status, answer = failure(service, busy.value, "POST /v1/work/x")
+        status, answer = failure(service, busy.value, "POST /v1/workers/x")
         assert status == 503
         assert retries.is_transient(error_of(answer, status))
-        status, answer = failure(service, wrong.value, "POST /v1/work/x")
+        status, answer = failure(service, wrong.value, "POST /v1/workers/x")
         assert (status, answer["code"], service.errors) == (500, "internal", 2)
 
     asyncio.run(ask())

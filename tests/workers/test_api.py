@@ -213,4 +213,4 @@ def test_a_workers_body_has_a_limit_of_its_own_which_the_error_names(tmp_path: P
 
     monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
     assert str(4 * 2**20) in asyncio.run(asked("/v1/recall"))
-    assert str(128 * 2**20) in asyncio.run(asked("/v1/work/document"))
+    assert str(128 * 2**20) in asyncio.run(asked("/v1/workers/document"))

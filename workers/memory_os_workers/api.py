@@ -5,7 +5,7 @@
     POST /v1/check      POST /v1/report
     POST /v1/ingest     POST /v1/reindex    (both stream JSON lines)
     POST /v1/forget     POST /v1/import/holographic              POST /v1/stop
-    /v1/work/* and /v1/dlq*: see `jobs.routes`
+    /v1/workers/* and /v1/dlq*: see `jobs.routes`
     POST /v1/wiki/related    POST /v1/wiki/links    POST /v1/wiki/curate (streams)
 
 An error is `{"error", "cure", "code"}`: 400 for what the caller can change, 401 without the token, 403 for a browser,
@@ -91,7 +91,7 @@ async def _answers(request: web.Request, handler: _Handler) -> web.StreamRespons
     try:
         return await handler(request)
     except web.HTTPRequestEntityTooLarge:
-        most = WORK_BODY_MAX_BYTES if request.path.startswith("/v1/work/") else BODY_MAX_BYTES
+        most = WORK_BODY_MAX_BYTES if request.path.startswith("/v1/workers/") else BODY_MAX_BYTES
         return _error(413, "too_large", f"The body has more than {most} bytes.", "Send less in one request.")
     except web.HTTPException as error:
         return _error(error.status, "http", f"{request.method} {request.path}: {error.reason}.")

@@ -64,7 +64,7 @@ class Site:
 
     @property
     def home_id(self) -> str:
-        return str(self.home.client.post("/v1/work/hello", {"worker": "test"})["home_id"])
+        return str(self.home.client.post("/v1/workers/hello", {"worker": "test"})["home_id"])
 
     def held(self) -> int:
         """How many jobs are being run."""

@@ -67,7 +67,7 @@ def test_a_raw_file_becomes_a_page_that_is_indexed_and_its_units_are_counted(her
     wait_until(lambda: bool(rows(site, indexed)))
     assert rows(site, "SELECT job, units > 0 FROM model_calls WHERE outcome = 'ok'")[0] == ("curation", 1)
     assert site.pipeline()["dead_letters"] == 0
-    assert site.home.client.post("/v1/work/spent", {"job": "curation", "since": 0})["units"] > 0
+    assert site.home.client.post("/v1/workers/spent", {"job": "curation", "since": 0})["units"] > 0
 
 
 def test_a_key_that_is_refused_leaves_one_dead_letter_and_the_file_waiting(here: tuple[Site, ModelServer]) -> None:

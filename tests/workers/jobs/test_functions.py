@@ -24,7 +24,7 @@ class Recorder(WorkClient):
     greeting: MemoryOSError | str = "pipeline"
 
     def request(self, path: str, body: dict[str, Any], timeout: float = 0.0) -> dict[str, Any]:
-        if path == "/v1/work/dead_letter":
+        if path == "/v1/workers/dead_letter":
             self.letters.append(body)
         if isinstance(self.greeting, MemoryOSError):
             raise self.greeting

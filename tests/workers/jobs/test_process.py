@@ -24,7 +24,7 @@ class Answers(WorkClient):
     letters: list[dict[str, Any]]
 
     def request(self, path: str, body: dict[str, Any], timeout: float = 0.0) -> dict[str, Any]:
-        if path == "/v1/work/dead_letter":
+        if path == "/v1/workers/dead_letter":
             self.letters.append(body)
         return {"home_id": HOME, "fingerprint": "another pipeline", "texts": {"h": "a text"}, "due": []}
 

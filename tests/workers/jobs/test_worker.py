@@ -236,9 +236,9 @@ def test_a_fault_that_stays_becomes_a_dead_letter_that_can_be_shown_requeued_and
 def test_a_worker_that_sees_no_such_file_leaves_it_to_the_service(here: Site) -> None:
     """Another machine may see another disk: the service looks for itself."""
     (here.raw / "late.md").write_text("# Late\n\nIt was not there for the worker.\n", "utf-8")
-    answer = here.home.client.post("/v1/work/document", {"name": "wiki/raw/late.md", "gone": True})
+    answer = here.home.client.post("/v1/workers/document", {"name": "wiki/raw/late.md", "gone": True})
     assert answer["status"] in ("ok", "unchanged")
-    assert here.home.client.post("/v1/work/document", {"name": "wiki/raw/never.md", "gone": True})["status"] == "skipped"
+    assert here.home.client.post("/v1/workers/document", {"name": "wiki/raw/never.md", "gone": True})["status"] == "skipped"
 
 
 def enqueue(here: Site, jobs: list[tuple[str, list[Any]]]) -> list[str]:

@@ -34,7 +34,7 @@ def measure_queue(settings: Settings, count: int, say: Callable[[str], None]) ->
 async def _measure(settings: Settings, count: int, say: Callable[[str], None]) -> list[Figure]:
     client = ServiceClient(settings)
     await _workers(client, 1)
-    queue = Queue(queue_address(settings), str(client.post("/v1/work/hello", {"worker": "bench"})["home_id"]))
+    queue = Queue(queue_address(settings), str(client.post("/v1/workers/hello", {"worker": "bench"})["home_id"]))
     try:
         say(f"{count:,} jobs that do nothing")
         per_second = count / await _seconds(queue, [("noop", [number]) for number in range(count)])

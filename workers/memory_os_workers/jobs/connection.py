@@ -27,7 +27,7 @@ TIMEOUT_S = 120.0
 
 
 class WorkClient:
-    """`/v1/work/*`. Every call raises the error the service answers with, or ServiceUnavailable."""
+    """`/v1/workers/*`. Every call raises the error the service answers with, or ServiceUnavailable."""
 
     def __init__(self, settings: Settings, url: str = "", token: str = "") -> None:
         self._settings = settings
@@ -63,8 +63,8 @@ class WorkClient:
         self.post("dead_letter", letter)
 
     def post(self, route: str, body: dict[str, Any], timeout: float = TIMEOUT_S) -> dict[str, Any]:
-        """POST to /v1/work/<route>."""
-        return self.request(f"/v1/work/{route}", body, timeout)
+        """POST to /v1/workers/<route>."""
+        return self.request(f"/v1/workers/{route}", body, timeout)
 
     def request(self, path: str, body: dict[str, Any], timeout: float = TIMEOUT_S) -> dict[str, Any]:
         """POST to any route of the service."""

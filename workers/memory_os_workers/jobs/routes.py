@@ -1,10 +1,10 @@
-"""What workers ask the service, and what they deliver: `/v1/work/*`; and its dead letters: `/v1/dlq`.
+"""What workers ask the service, and what they deliver: `/v1/workers/*`; and its dead letters: `/v1/dlq`.
 
-    POST /v1/work/hello     POST /v1/work/texts        POST /v1/work/embeddings
-    POST /v1/work/document  POST /v1/work/dead_letter  POST /v1/work/due        POST /v1/work/duty
-    POST /v1/work/curated   POST /v1/work/fabric       POST /v1/work/spent      POST /v1/work/usage
-    POST /v1/work/turns     POST /v1/work/understood   POST /v1/work/person     POST /v1/work/thought
-    POST /v1/work/memories  POST /v1/work/reflected
+    POST /v1/workers/hello     POST /v1/workers/texts        POST /v1/workers/embeddings
+    POST /v1/workers/document  POST /v1/workers/dead_letter  POST /v1/workers/due        POST /v1/workers/duty
+    POST /v1/workers/curated   POST /v1/workers/fabric       POST /v1/workers/spent      POST /v1/workers/usage
+    POST /v1/workers/turns     POST /v1/workers/understood   POST /v1/workers/person     POST /v1/workers/thought
+    POST /v1/workers/memories  POST /v1/workers/reflected
     GET  /v1/dlq            POST /v1/dlq/requeue       POST /v1/dlq/drop
 
 The service is the only writer: what is delivered is checked and committed here, once, however often it comes.
@@ -48,23 +48,23 @@ class WorkRoutes:
     def add_to(self, app: web.Application) -> None:
         app.add_routes(
             [
-                web.post("/v1/work/hello", self.hello),
-                web.post("/v1/work/texts", self.texts),
-                web.post("/v1/work/embeddings", self.embeddings),
-                web.post("/v1/work/document", self.document),
-                web.post("/v1/work/dead_letter", self.dead_letter),
-                web.post("/v1/work/due", self.due),
-                web.post("/v1/work/duty", self.duty),
-                web.post("/v1/work/curated", self.curated),
-                web.post("/v1/work/fabric", self.fabric),
-                web.post("/v1/work/turns", self.turns),
-                web.post("/v1/work/understood", self.understood),
-                web.post("/v1/work/person", self.person),
-                web.post("/v1/work/thought", self.thought),
-                web.post("/v1/work/memories", self.memories),
-                web.post("/v1/work/reflected", self.reflected),
-                web.post("/v1/work/spent", self.spent),
-                web.post("/v1/work/usage", self.usage),
+                web.post("/v1/workers/hello", self.hello),
+                web.post("/v1/workers/texts", self.texts),
+                web.post("/v1/workers/embeddings", self.embeddings),
+                web.post("/v1/workers/document", self.document),
+                web.post("/v1/workers/dead_letter", self.dead_letter),
+                web.post("/v1/workers/due", self.due),
+                web.post("/v1/workers/duty", self.duty),
+                web.post("/v1/workers/curated", self.curated),
+                web.post("/v1/workers/fabric", self.fabric),
+                web.post("/v1/workers/turns", self.turns),
+                web.post("/v1/workers/understood", self.understood),
+                web.post("/v1/workers/person", self.person),
+                web.post("/v1/workers/thought", self.thought),
+                web.post("/v1/workers/memories", self.memories),
+                web.post("/v1/workers/reflected", self.reflected),
+                web.post("/v1/workers/spent", self.spent),
+                web.post("/v1/workers/usage", self.usage),
                 web.get("/v1/dlq", self.dlq),
                 web.post("/v1/dlq/requeue", self.requeue),
                 web.post("/v1/dlq/drop", self.drop),
