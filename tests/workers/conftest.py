@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,4 +44,12 @@ def new_home(models: Path) -> Iterator[Home]:
         yield one
     finally:
         one.close()
-        shutil.rmtree(folder)
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Also while the bundled Valkey, on its way out, still takes its own files away."""
+    deadline = time.monotonic() + 20
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)
+        time.sleep(0.02)
