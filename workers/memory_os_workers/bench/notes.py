@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from memory_os_workers.bench.memories import generate
 _LENGTHS = (2, 5, 12, 8, 18, 3, 10, 6)
 # Sentences that the memories of a benchmark may have.
 _SAID_ELSEWHERE = 6000
+_AGE_S = 3600.0
 
 
 def write_notes(folder: Path, label: str, count: int) -> None:
@@ -22,14 +25,18 @@ def write_notes(folder: Path, label: str, count: int) -> None:
 
 
 def write_small_notes(folder: Path, count: int) -> None:
-    """`count` files of one line, a hundred to a folder."""
+    """`count` files of one line, a hundred to a folder, written an hour ago.
+
+    What was written a moment before it was read may have changed in between, and is read again: not what is measured.
+    """
+    written = time.time() - _AGE_S
     for number in range(count):
         below = folder / f"{number // 100:03}"
         if number % 100 == 0:
             below.mkdir(parents=True)
-        (below / f"note-{number:05}.md").write_text(
-            f"# Note {number}\n\nThe box {number} stands on the shelf.\n", "utf-8"
-        )
+        path = below / f"note-{number:05}.md"
+        path.write_text(f"# Note {number}\n\nThe box {number} stands on the shelf.\n", "utf-8")
+        os.utime(path, (written, written))
 
 
 def _notes(label: str, count: int) -> Iterator[str]:
