@@ -14,7 +14,7 @@ from memory_os.config import load_settings
 from memory_os.engine import Engine
 from memory_os.errors import QueueAway
 from memory_os_workers.jobs import names
-from memory_os_workers.jobs.pipeline import Pipeline
+from memory_os_workers.jobs.pipeline import OWN_MAX, Pipeline
 from memory_os_workers.jobs.queue import Job, Queue
 from memory_os_workers.jobs.retries import CRASHES
 from support.redis_server import RedisServer
@@ -103,6 +103,23 @@ def test_what_is_handed_out_while_the_queue_answers_is_not_forgotten(tmp_path: P
         assert pipeline._embedding == {"newer": frozenset({"h"})}
 
     over(tmp_path, redis, forget)
+
+
+def test_while_files_come_the_encoder_is_fed_ahead_of_them(tmp_path: Path, redis: RedisServer) -> None:
+    async def feed(pipeline: Pipeline, queue: Queue) -> None:
+        raw = pipeline.settings.vault / "wiki" / "raw"
+        raw.mkdir(parents=True)
+        for number in range(OWN_MAX - 2):
+            (raw / f"{number}.md").write_text(f"# Box {number}\n\nIt stands on shelf {number}.\n", "utf-8")
+        await asyncio.to_thread(pipeline.engine.documents.ingest, raw)
+        assert await pipeline.backlog() == 0, "a few passages the service embeds itself"
+        files = await queue.enqueue_all([("ingest", [f"wiki/raw/later-{number}.md", "1"]) for number in range(40)])
+        pipeline._preparing = set(files)
+        assert await pipeline.backlog() > 0, "of many files even the first few are the workers'"
+        (first, *rest) = [one.decode() for one in redis.client().zrange(names.queue_name(HOME), 0, -1)]  # type: ignore[union-attr]
+        assert first in pipeline._embedding and rest == files
+
+    over(tmp_path, redis, feed)
 
 
 def test_a_job_that_killed_its_workers_says_how_many(tmp_path: Path, redis: RedisServer) -> None:

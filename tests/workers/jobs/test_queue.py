@@ -85,6 +85,18 @@ def test_many_at_once_keep_their_order_and_leave_what_waits_as_it_is(redis: Redi
     assert queued == [first, *(one for one in ids[:50] if one != first)]
 
 
+def test_what_is_put_ahead_comes_before_what_waits(redis: RedisServer) -> None:
+    async def put(queue: Queue) -> list[str]:
+        waiting = await queue.enqueue_all([("noop", [number]) for number in range(3)])
+        return [*await queue.enqueue_all([("noop", [number]) for number in (7, 8)], ahead=True), *waiting]
+
+    ids = on(redis, put)
+    client = redis.client()
+    queued = [one.decode() for one in client.zrange(names.queue_name(HOME), 0, -1)]  # type: ignore[union-attr]
+    client.close()
+    assert queued == ids
+
+
 def test_jobs_lie_in_redis_as_json(redis: RedisServer) -> None:
     job = on(redis, lambda queue: queue.enqueue("ingest", ["wiki/raw/日本.md", "5-1"]))
     client = redis.client()

@@ -71,6 +71,7 @@ class Pipeline:
         self._embedding: dict[str, frozenset[str]] = {}
         self._preparing: set[str] = set()
         self._more_documents = False
+        self._places = max(1, settings.values.workers.concurrency - 1)
 
     @property
     def usable(self) -> bool:
@@ -183,14 +184,19 @@ class Pipeline:
 
     async def _hand_out(self, queue: Queue) -> None:
         own = await self._in_thread(lambda: self.engine.index.unembedded(OWN_MAX + 1, after=self._backlog))
-        if len(own) > OWN_MAX:
+        # More files on their way than a few are a backlog from their first passage on: what they give comes in drops.
+        many_files = len(self._preparing) > OWN_MAX
+        if own and (many_files or len(own) > OWN_MAX):
             self._backlog = max(own.values())
-        if not self._backlog or len(self._embedding) > EMBED_JOBS_MAX // 2:
+        # Behind the files that still come, an encoder would idle until the last of them is cut: it gets all but one of a
+        # worker's places, and the files the rest.
+        most = self._places * max(1, len(queue.standing.workers)) if many_files else EMBED_JOBS_MAX
+        if not self._backlog or len(self._embedding) > (most - 1 if many_files else most // 2):
             return
-        room = EMBED_JOBS_MAX - len(self._embedding)
+        room = most - len(self._embedding)
         hashes = await self._in_thread(self._to_hand_out, room * names.EMBED_JOB_MAX)
         batches = [hashes[at : at + names.EMBED_JOB_MAX] for at in range(0, len(hashes), names.EMBED_JOB_MAX)]
-        ids = await queue.enqueue_all([("embed", [batch]) for batch in batches])
+        ids = await queue.enqueue_all([("embed", [batch]) for batch in batches], ahead=many_files)
         self._embedding.update(zip(ids, map(frozenset, batches), strict=True))
 
     def _to_hand_out(self, limit: int) -> list[str]:

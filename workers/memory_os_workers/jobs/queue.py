@@ -25,6 +25,8 @@ _IN_PROGRESS = "arq:in-progress:"
 _JOB = "arq:job:"
 # ARQ's own: a job that nobody ran within a day is dropped, and derived anew.
 _KEPT_MS = 86_400_000
+# A job put in ahead of others overtakes those of the last hour; so none is overtaken for ever.
+_AHEAD_MS = 3_600_000
 # A server that takes a call and does not answer (stopped, its disk stuck, its machine gone) is away like any other.
 CALL_S = 5.0
 # Jobs looked at in one round: no more than these can be running at a time.
@@ -73,9 +75,9 @@ class Queue:
         """Put a job in; one that is in already stays what it is. Returns its id. Raises QueueError."""
         return (await self.enqueue_all([(function, arguments)]))[0]
 
-    async def enqueue_all(self, jobs: Sequence[tuple[str, list[Any]]]) -> list[str]:
-        """Their ids, in order. Raises QueueError."""
-        return await self._call(self._enqueue(jobs))
+    async def enqueue_all(self, jobs: Sequence[tuple[str, list[Any]]], *, ahead: bool = False) -> list[str]:
+        """Their ids, in order. `ahead`: before what was put in during the last hour. Raises QueueError."""
+        return await self._call(self._enqueue(jobs, _AHEAD_MS if ahead else 0))
 
     async def waiting(self, job_ids: Iterable[str]) -> set[str]:
         """Which of these are still in the queue, waiting or running. Raises QueueError."""
@@ -136,7 +138,7 @@ class Queue:
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    async def _enqueue(self, jobs: Sequence[tuple[str, list[Any]]]) -> list[str]:
+    async def _enqueue(self, jobs: Sequence[tuple[str, list[Any]]], ahead_ms: int) -> list[str]:
         """As ARQ's `enqueue_job`, many in two round trips: a thousand files at once would be three thousand of them.
 
         Not atomic against another who puts the same id in meanwhile: that would be the same job.
@@ -152,7 +154,7 @@ class Queue:
                 if one not in there:
                     data = serialize_job(function, tuple(arguments), {}, None, now, serializer=names.encode)
                     pipe.psetex(_JOB + one, _KEPT_MS, data)
-                    pipe.zadd(names.queue_name(self.home_id), {one: now + place / 1000})
+                    pipe.zadd(names.queue_name(self.home_id), {one: now - ahead_ms + place / 1000})
             await pipe.execute()
         return [names.job_id(self.home_id, function, arguments) for function, arguments in jobs]
 
