@@ -10,7 +10,7 @@ from memory_os.errors import VectorsError
 from memory_os.memory import SHARED_SCOPE
 from memory_os.vectors import Collection
 
-from vectors.building import direction, point
+from vectors.building import DIMENSION, FINGERPRINT, direction, point
 
 ME = ("default/local", SHARED_SCOPE)
 
@@ -27,6 +27,35 @@ def test_a_broken_sparse_arm_leaves_dense_and_says_so(collection: Collection) ->
     found = collection.search(direction("q"), "port", ME)
     assert (found.mode, ids(found.hits)) == ("dense", [one.id])
     assert "sparse" in found.degraded_reason
+
+
+def test_a_search_without_a_filter_ends_when_another_person_is_there(collection: Collection) -> None:
+    mine = point("port one", near="q")
+    collection.upsert([mine])
+    assert ids(collection.dense(direction("q"), ME)) == [mine.id], "nobody else is there: unfiltered"
+    theirs = [point(f"port of another {n}", near="q", scope="default/telegram:7") for n in range(40)]
+    collection.upsert(theirs)
+    assert ids(collection.dense(direction("q"), ME, limit=3)) == [mine.id]
+    rebuilt = collection.begin_rebuild(FINGERPRINT, DIMENSION)
+    later = point("port of a third", near="q", scope="default/telegram:9")
+    rebuilt.upsert([mine, later])
+    kept = rebuilt.swap()
+    assert ids(kept.dense(direction("q"), ME)) == [mine.id]
+    assert ids(kept.dense(direction("q"), ("default/telegram:9",))) == [later.id]
+
+
+def test_of_more_people_than_are_counted_each_sees_their_own(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_os.vectors.collection._SCOPES_COUNTED", 3)
+    points = [point(f"port {n}", near="q", scope=f"default/telegram:{n}") for n in range(4)]
+    collection.upsert(points)
+    collection._written_scopes.clear()  # as after a restart
+    assert ids(collection.dense(direction("q"), [f"default/telegram:{n}" for n in range(3)])) != ids(
+        collection.dense(direction("q"), ["default/telegram:3"])
+    )
+    for number, one in enumerate(points):
+        assert ids(collection.dense(direction("q"), [f"default/telegram:{number}"])) == [one.id]
 
 
 def test_ids_lists_every_point_over_pages(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:

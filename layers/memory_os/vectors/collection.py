@@ -36,6 +36,9 @@ __all__ = ["Collection"]
 BATCH = 128
 EMBEDDED = "embedded"
 PAGE = 1000
+# A memory of more people than this is searched with a filter always, as if it held a scope that nobody has.
+_SCOPES_COUNTED = 64
+_MANY = ("\0many",)
 
 # The stub doesn't say that the variants of Fusion are Fusions.
 _FUSION = cast(edge.Fusion, edge.Fusion.Rrf(k=RRF_K))
@@ -64,6 +67,9 @@ class Collection:
         self._owns_lock = replaces is None
         self._published = published
         self._replaces = replaces
+        # The scopes of all points: those there were when first asked, and those written since. May name one too many.
+        self._stored_scopes: frozenset[str] | None = None
+        self._written_scopes: set[str] = set()
 
     # -- life cycle ------------------------------------------------------------------------------------------------
 
@@ -122,6 +128,7 @@ class Collection:
         heir = self
         if self._replaces is not None:
             heir = self._replaces
+            heir._written_scopes |= self._written_scopes
             former, heir._shard, heir.stamp = heir._shard, self._shard, self.stamp
             former.close()
         remove_others(self.folder, self._shard.path.name)
@@ -183,6 +190,8 @@ class Collection:
             )
             for point in points
         ]
+        # Before they are written: a search beside this must not take all points for its reader's.
+        self._written_scopes |= {point.payload.scope for point in points}
         for start in range(0, len(made), BATCH):
             with self._shard.use() as shard:
                 shard.update(edge.UpdateOperation.upsert_points(made[start : start + BATCH]))
@@ -214,7 +223,8 @@ class Collection:
     ) -> list[Scored]:
         """Nearest by cosine (-1…1), best first. No layers given: all of them. No scopes: nothing may be seen."""
         query = _dense_query(checked_vector(vector, self.stamp.dimension))
-        return self._query(edge.QueryRequest(limit=limit, query=query, filter=_readable(scopes, layers)), scopes, limit)
+        visible = None if not layers and self._holds_only(scopes) else _readable(scopes, layers)
+        return self._query(edge.QueryRequest(limit=limit, query=query, filter=visible), scopes, limit)
 
     def sparse(self, text: str, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10) -> list[Scored]:
         """Best by BM25 over the text's terms; empty for a text without any."""
@@ -260,6 +270,15 @@ class Collection:
     ) -> Searched:
         """Hybrid, or what is left of it. Raises VectorsError when all failed."""
         return search_with_fallback(self, vector, text, scopes, layers, limit)
+
+    def _holds_only(self, scopes: Sequence[str]) -> bool:
+        """Whether every point is one of these scopes': then a filter, which is a third of a search, takes nothing out."""
+        if self._stored_scopes is None:
+            with self._shard.use() as shard:
+                hits = shard.facet(edge.FacetRequest("scope", limit=_SCOPES_COUNTED, exact=True)).hits
+            # As many as were asked for: there may be more.
+            self._stored_scopes = frozenset(_MANY if len(hits) == _SCOPES_COUNTED else (str(hit.value) for hit in hits))
+        return set(scopes) >= self._stored_scopes | self._written_scopes
 
     def _query(self, request: edge.QueryRequest, scopes: Sequence[str], limit: int) -> list[Scored]:
         if not scopes or limit < 1:
