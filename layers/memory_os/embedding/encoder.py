@@ -21,6 +21,8 @@ _RESERVED_POSITIONS = 4
 # Texts are encoded in batches of like length (padding is computed and thrown away), small ones: a batch of 1,000 tokens
 # is as fast as a larger one on two cores, takes a tenth of the memory, and a waiting question waits less.
 _BATCH_TOKENS = 1000
+# A few turns' texts are not worth the other session's 50 MB.
+_WIDE_TOKENS = 4000
 # onnxruntime's errors have no base of their own.
 _FAULTS: tuple[type[Exception], ...] = (
     RuntimeError,
@@ -36,8 +38,8 @@ class OnnxEncoder:
     """Thread-safe: calls run side by side. Raises EmbeddingError.
 
     A question has some 15 tokens: a second thread makes it a tenth faster and half as dear again, and full text, which runs
-    at the same time, wants that core. Only batches of passages are worth more threads; their session is made when the
-    first one comes.
+    at the same time, wants that core. Only a long batch of passages is worth more threads; their session is made when
+    the first one comes.
     """
 
     dimension = 384
@@ -65,8 +67,8 @@ class OnnxEncoder:
         return self._batched([f"passage: {text}" for text in texts])
 
     def _batched(self, texts: list[str]) -> F32:
-        session = self._batch_session()
         ids = self._tokens(texts)
+        session = self._batch_session() if sum(map(len, ids)) > _WIDE_TOKENS else self._queries
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
         vectors = np.empty((len(ids), self.dimension), np.float32)
         for chosen in _batches([len(ids[i]) for i in order]):
