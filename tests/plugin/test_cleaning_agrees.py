@@ -84,7 +84,7 @@ def test_both_agree_on_any_mixture(pieces: list[str]) -> None:
     assert turn.user_text(text) == cleaning.typed_by_user(text).strip()
 
 
-@pytest.mark.parametrize("platform", [*turn._UNATTENDED_PLATFORMS, *cleaning._BACKGROUND_PLATFORMS, "cli", "telegram", ""])
+@pytest.mark.parametrize("platform", sorted({*turn._UNATTENDED_PLATFORMS, *cleaning._BACKGROUND_PLATFORMS, "cli", "telegram", ""}))
 @pytest.mark.parametrize("session", ["20261130_0700_ab", "cron_1_x", "bg_7"])
 def test_both_agree_on_who_nobody_talks_to(platform: str, session: str) -> None:
     assert bool(turn.unattended(session, platform)) is cleaning.is_background(platform, session)
