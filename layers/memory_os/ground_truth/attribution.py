@@ -2,8 +2,8 @@
 
 What counts is what a line *adds* to the question: its values (a port, a version, a path, a date) and its words that the
 question did not have. An answer that has them used the line; a tool call that has them followed it; a tool result of the
-turn that has the line's subject with another value of the same shape, which the answer then gives, contradicts it.
-Measured on tests/fixtures/attribution.json (figures in docs/layers/7-ground-truth.md).
+turn that has the line's subject with another value of the same shape, or says the opposite in words, which the answer then
+gives, contradicts it. Measured on tests/fixtures/attribution*.json (figures in docs/layers/7-ground-truth.md).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memory_os.ground_truth.detection import Given
+from memory_os.ground_truth.opposites import says_otherwise
 from memory_os.ground_truth.units import missing, share, units
 from memory_os.ground_truth.values import alike, named, values
 
@@ -116,17 +117,18 @@ def _may_mean(question: str, line: str, actions: Sequence[Action]) -> bool:
 def contradiction(line: str, answer: str, actions: Sequence[Action]) -> tuple[str, str] | None:
     """(tool, piece of its output) that says otherwise than the line, and whose value the answer took over.
 
-    Terminal output is the state of the system, so it holds. Only values are compared: a port with a port, a version with
-    a version, a path with a path.
+    Terminal output is the state of the system, so it holds. Values are compared with their like (a port with a port, a path
+    with a path), and words with their opposites (`opposites`).
     """
-    own = values(line)
-    said = set(values(answer))
-    if not own or not said:
-        return None
+    own, said = values(line), set(values(answer))
     for action in actions:
-        for piece in _pieces(action.result):
+        pieces = _pieces(action.result)
+        for piece in pieces if own and said else ():
             if _speaks_of(line, f"{piece} {action.arguments}") and _differs(own, values(piece), said):
                 return action.tool, piece[:300]
+        otherwise = says_otherwise(line, answer, action.arguments, pieces) if pieces else ""
+        if otherwise:
+            return action.tool, otherwise[:300]
     return None
 
 

@@ -11,9 +11,7 @@ when the whole file came from us (`seeded`, with a digest of the text it was see
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.errors import HostError, SoulRejected
 
 VERSION = 2
@@ -214,21 +213,7 @@ def back_up(path: Path, data: bytes, backups: Path) -> Path:
 def replace_bytes(target: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file whole or not at all; mode and owner of an existing one are kept. Raises HostError."""
     try:
-        kept = target.stat() if target.exists() else None
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.chmod(kept.st_mode & 0o7777 if kept else mode or constants.FILE_MODE)
-            if kept and os.geteuid() == 0:
-                os.chown(temporary, kept.st_uid, kept.st_gid)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_whole(target, data, mode=None if target.exists() else mode)
     except OSError as error:
         raise HostError(f"{target} can't be written: {error.strerror}.", cure="Check its owner and mode.") from error
 
