@@ -256,20 +256,13 @@ def test_no_secret_is_taken_from_a_command_line(tmp_path: Path, key: str) -> Non
     assert flat_values(read.values)[key] == "**********"
 
 
-def test_the_file_is_never_readable_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     settings = load_settings({}, hermes_home=tmp_path)
     settings.home.mkdir(parents=True)
-    modes: list[int] = []
-    dump = YAML.dump
-
-    def looked_at(self: YAML, data: Any, stream: Any) -> None:
-        modes.extend(path.stat().st_mode & 0o777 for path in settings.home.iterdir())
-        dump(self, data, stream)
-
-    monkeypatch.setattr(YAML, "dump", looked_at)
+    settings.config_file.write_text("# mine\n", "utf-8")
+    settings.config_file.chmod(0o644)
     keep_secrets(settings, {"QDRANT_API_KEY": "k"})
-    assert modes == [0o600]
-    assert [path.name for path in settings.home.iterdir()] == ["config.yaml"]
+    assert [(path.name, path.stat().st_mode & 0o777) for path in settings.home.iterdir()] == [("config.yaml", 0o600)]
 
 
 def test_secrets_of_the_environment_are_kept_in_the_file(tmp_path: Path) -> None:

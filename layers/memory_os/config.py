@@ -6,8 +6,8 @@ nowhere else. An unknown key, a wrong type or a value out of range is a ConfigEr
 
 from __future__ import annotations
 
+import io
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.config_sections import (
     LOOPBACK,
     AlertSettings,
@@ -241,15 +242,10 @@ def _write_value(settings: Settings, key: str, text: str) -> None:
         raise ConfigError(f"{key}: {text!r} is not valid YAML: {_one_line(error)}.", cure="Put it in quotes.") from error
     _validated(_plain(document), {key: "the new value"})
     path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
-    # It may hold keys: nobody else may read it at any moment, and two writers never write into one file.
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, constants.FILE_MODE)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            yaml.dump(document, stream)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    written = io.BytesIO()
+    yaml.dump(document, written)
+    # It may hold keys.
+    write_whole(path, written.getvalue(), mode=constants.FILE_MODE)
 
 
 def _homes(env: Mapping[str, str], hermes_home: Path | None) -> tuple[Path, Path]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_os import __version__, constants
+from memory_os.atomic import write_whole
 from memory_os.config import Settings
 from memory_os.errors import MemoryOSError, ServiceError, ServiceRunning, SocketPathTooLong
 
@@ -262,15 +263,9 @@ def spool_files(settings: Settings) -> list[str]:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Replace a small JSON file atomically, mode 0600. Raises ServiceError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, constants.FILE_MODE)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(value, stream)
-        temporary.replace(path)
+        write_whole(path, json.dumps(value).encode(), mode=constants.FILE_MODE, durable=False)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise cannot_write(path, error) from error
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.errors import FabricError
 
 # An entry is something a model wrote or a person pasted; a larger file is a log or an export under the wrong name.
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _REFUSED = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
 # What a file system without directory handles answers to fsync of one (SMB, some FUSE).
-_NO_DIRECTORY_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,22 +191,12 @@ class Folder:
             raise self._typed(error, "be made") from error
 
     def _publish(self, target: Path, data: bytes) -> None:
-        """Temporary dot file, fsync, rename, fsync of the folder. A file is as readable as the folder it lies in:
-        0600 in a private one, open to the group where the group shares the folder."""
-        temporary = target.parent / f".{secrets.token_hex(8)}.tmp"
+        """A file is as readable as the folder it lies in: 0600 in a private one, open to the group where the group
+        shares the folder."""
         try:
-            mode = target.parent.stat().st_mode & 0o666 | 0o600
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, constants.FILE_MODE)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.chmod(mode)
-            temporary.replace(target)
+            write_whole(target, data, mode=target.parent.stat().st_mode & 0o666 | constants.FILE_MODE)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise self._typed(error, "be written") from error
-        _sync_directory(target.parent)
 
     def _typed(self, error: OSError, what: str) -> FabricError:
         if error.errno in _FULL:
@@ -246,22 +235,3 @@ def _listed(entries: Iterator[os.DirEntry[str]], prefix: str, listing: Listing) 
 
 def _is_entry(name: str) -> bool:
     return name.lower().endswith(".md")
-
-
-def _sync_directory(path: Path) -> None:
-    """Make the rename itself durable, where the file system can."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        if error.errno in _NO_DIRECTORY_SYNC:
-            return
-        raise FabricError(f"{path} can't be opened: {error.strerror}.", cure="Check the disk or the share.") from error
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in _NO_DIRECTORY_SYNC:
-            raise FabricError(
-                f"{path} can't be synced: {error.strerror}.", cure="Check the disk or the share."
-            ) from error
-    finally:
-        os.close(handle)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.documents.chunk import CHUNKER
 from memory_os.errors import FingerprintMismatch, VectorsError
 from memory_os.vectors.shard import CHECK, CURE
@@ -101,14 +101,9 @@ def read_current(folder: Path) -> Current | None:
 def write_current(folder: Path, current: Current) -> None:
     """Point the alias, complete or not at all."""
     path = folder / CURRENT_FILE
-    temporary = folder / f".{CURRENT_FILE}.new"
+    told = {"collection": constants.COLLECTION, **asdict(current)}
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump({"collection": constants.COLLECTION, **asdict(current)}, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(constants.FILE_MODE)
-        temporary.replace(path)
+        write_whole(path, json.dumps(told).encode(), mode=constants.FILE_MODE)
     except OSError as error:
         raise VectorsError(f"{path} can't be written: {error.strerror}.", cure=CHECK) from error
 

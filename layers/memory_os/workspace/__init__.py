@@ -7,8 +7,6 @@ turn, and by recall.
 from __future__ import annotations
 
 import calendar
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.config import Settings
 from memory_os.errors import BadRequest, HostError
 from memory_os.index import Index
@@ -287,18 +286,7 @@ def _text_of(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file and rename; a link stays a link, and the file keeps its mode."""
+    """A link stays a link, and the file keeps its mode."""
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
-    mode = target.stat().st_mode & 0o777 if target.exists() else constants.FILE_MODE
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".creative-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode("utf-8", "surrogateescape"))
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_whole(target, text.encode("utf-8", "surrogateescape"))

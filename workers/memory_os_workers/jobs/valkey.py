@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memory_os import constants
+from memory_os.atomic import write_whole
 from memory_os.config import Settings
 from memory_os.errors import QueueAway, QueueError
 
@@ -181,11 +182,7 @@ def _new_password(settings: Settings) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, constants.FILE_MODE)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    temporary.replace(path)
+    write_whole(path, text.encode(), mode=constants.FILE_MODE, durable=False)
 
 
 def _quoted(path: Path) -> str:
