@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,9 @@ LINE = st.sampled_from(
         "A sentence. And another one! Is it? Yes.", "- item", "  - nested item", "1. first", "    indented",
         "```python", "```", "~~~", "| a | b |", "#+begin_src sh", "#+end_src", "", "", "", "---",
         "これは文です。次の文もあります。", "这是一个句子。还有一个！", "Это предложение. И ещё одно.",
-        "هذه جملة. وهل هذه أخرى؟ نعم.", "é" * 30, "word " * 300, "x" * 3000, "字" * 1200, "...", "e\u0301" * 700,
+        "| --- | :-: |", "|" + "--|" * 400, "a | b", "+---+---+", "+===+===+", "=== ===", "Code::", ".. code-block:: sh",
+        "   :linenos:", "        deeper", "\t::", "هذه جملة. وهل هذه أخرى؟ نعم.", "é" * 30,
+        "word " * 300, "x" * 3000, "字" * 1200, "...", "e\u0301" * 700,
     ]
 )  # fmt: skip
 TEXT = st.one_of(st.lists(LINE, max_size=40).map("\n".join), st.text(max_size=400))
@@ -43,11 +46,14 @@ def test_no_chunk_is_too_large_or_empty(text: str, syntax: Syntax) -> None:
 
 
 @given(TEXT, SYNTAX)
-def test_what_repeats_is_the_end_of_the_chunk_before(text: str, syntax: Syntax) -> None:
+def test_what_repeats_is_the_end_of_the_chunk_before_or_a_tables_header(text: str, syntax: Syntax) -> None:
     chunks = chunk(text, syntax)
-    for before, after in itertools.pairwise(chunks):
-        assert bare(before.text).endswith(bare(after.text[: after.overlap]))
-    assert not chunks or chunks[0].overlap == 0
+    before = ""
+    for one in chunks:
+        repeated, so_far = one.text[: one.overlap], bare(before)
+        head = repeated.endswith("\n") and all(re.sub("[-=]", "", bare(line)) in so_far for line in repeated.splitlines())
+        assert so_far.endswith(bare(repeated)) or head
+        before += one.text[one.overlap :]
 
 
 @given(TEXT, SYNTAX)
@@ -131,6 +137,66 @@ def test_a_cut_section_repeats_one_sentence() -> None:
         assert size(after.text) <= TARGET
 
 
+ROWS = "\n".join(f"| host-{n} | {7000 + n} | the machine number {n} in the hall |" for n in range(90))
+SPACED = "| Name        | Port        | What it is                         |\n|:------------|------------:|---------------------|\n"
+GRID_ROWS = "\n".join(f"| host-{n} | {7000 + n} |\n+--------+------+" for n in range(60))
+
+
+@pytest.mark.parametrize(
+    ("syntax", "table", "head"),
+    [
+        (Syntax.MARKDOWN, SPACED + ROWS, "| Name | Port | What it is |\n|:---|---:|---|\n"),
+        (Syntax.MARKDOWN, "Words just above.\n" + SPACED + ROWS, "| Name | Port | What it is |\n|:---|---:|---|\n"),
+        (Syntax.MARKDOWN, "Name | Port | Zweck\n--- | --- | ---\n" + ROWS.replace("\n| ", "\n").lstrip("| "),
+         "Name | Port | Zweck\n--- | --- | ---\n"),
+        (Syntax.MARKDOWN, "| 名前 | ポート | أين |\n|---|---|---|\n" + ROWS, "| 名前 | ポート | أين |\n|---|---|---|\n"),
+        (Syntax.RST, "+--------+------+\n| Name   | Port |\n+========+======+\n" + GRID_ROWS,
+         "+---+---+\n| Name | Port |\n+===+===+\n"),
+        (Syntax.RST, "======  =====\nName    Port\n======  =====\n" + "\n".join(f"host-{n}  {n}" for n in range(300)),
+         "=== ===\nName Port\n=== ===\n"),
+    ],
+    ids=["padded", "below words", "without outer bars", "scripts", "grid", "columns"],
+)  # fmt: skip
+def test_each_piece_of_a_long_table_begins_with_its_header(syntax: Syntax, table: str, head: str) -> None:
+    chunks = chunk(f"Hosts\n=====\n\n{table}\n\nAfter it.", syntax)
+    assert len(chunks) > 2
+    for one in chunks[1:]:
+        assert one.text.startswith(head) and one.text[: one.overlap] == head
+        assert size(one.text) <= TARGET
+    assert bare(unrepeated(chunks)) == bare(f"Hosts\n=====\n\n{table}\n\nAfter it.")
+
+
+def test_a_long_row_stays_below_its_header_and_a_wide_header_is_not_repeated() -> None:
+    row = f"| key | {'a long cell ' * 90}|"
+    chunks = chunk(f"| Name | Meaning |\n|---|---|\n{row}\n{row}\n{row}")
+    assert [one.text.count("| Name | Meaning |") for one in chunks] == [1, 1, 1]
+    wide = "| " + " | ".join(f"column number {n}" for n in range(40)) + " |\n|" + "---|" * 40
+    assert not any(one.overlap for one in chunk(f"{wide}\n" + "| x " * 400 + "\n" + ROWS))
+
+
+LINES = "\n".join(f"    value_{n} = compute({n})" for n in range(22))
+LONG_CODE = "\n\n".join(f"    def step_{n}():\n" + "\n".join(f"        run({n}, {k})  # a line of code. And more" for k in range(6))
+                         for n in range(12))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "opening", ["An example::", "::", ".. code-block:: python", ".. code-block:: python\n   :linenos:\n   :caption: It. Is."]
+)
+def test_literal_blocks_of_rst_are_kept_whole_over_blank_lines(opening: str) -> None:
+    code = f"{LINES}\n\n\n{LINES}\n\n    # a comment. Another one. And a third"
+    assert TARGET < size(code) < HARD_MAX
+    chunks = chunk(f"Title\n=====\n\n{'Before it. ' * 60}\n\n{opening}\n\n{code}\n\n{'After it. ' * 60}", Syntax.RST)
+    assert any(code.strip() in one.text for one in chunks)
+
+
+def test_longer_code_is_cut_at_blank_lines_and_prose_of_a_note_between_sentences() -> None:
+    chunks = chunk(f"Steps::\n\n{LONG_CODE}\n", Syntax.RST)
+    assert len(chunks) > 3
+    assert all(one.text.lstrip().startswith("def step_") for one in chunks[1:])
+    note = ".. note::\n\n   " + "A sentence of a note. " * 100
+    assert any(one.overlap for one in chunk(note, Syntax.RST))
+
+
 @pytest.mark.parametrize("script", ["ascii", "cjk"])
 def test_chunks_are_near_their_target(script: str) -> None:
     text = "A sentence of some length. " * 400 if script == "ascii" else "これは普通の長さの文です。" * 400
@@ -147,10 +213,13 @@ def test_a_long_page_is_cut_to_its_last_paragraph() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["." * 200_000, "# " + " " * 200_000 + "x", "[" * 200_000, "字" * 200_000, "- " * 100_000]
-)
+    "text", ["." * 200_000, "# " + " " * 200_000 + "x", "[" * 200_000, "字" * 200_000, "- " * 100_000,
+             "|-|-" + " " * 200_000 + "x", "a|b\n|-|" + " " * 200_000 + "|-", "= " * 100_000, "+-" * 100_000 + "\nx",
+             ":\n" * 50_000, "x::\n" + "\n" * 200_000 + "  y"]
+)  # fmt: skip
 def test_odd_text_is_cut_in_reasonable_time(text: str) -> None:
-    assert bare(unrepeated(chunk(text))) == bare(text)
+    for syntax in (Syntax.MARKDOWN, Syntax.RST):
+        assert bare(unrepeated(chunk(text, syntax))) == bare(text)
 
 
 @pytest.mark.parametrize(

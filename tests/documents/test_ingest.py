@@ -6,9 +6,11 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from memory_os.config import Settings
 from memory_os.documents import Documents, FileReport, IngestReport
+from memory_os.documents.chunk import Chunk, chunk
 from memory_os.documents.files import Content, read_file
 from memory_os.documents.prepare import SOURCE_PREFIX
 from memory_os.errors import DocumentError
@@ -135,6 +137,25 @@ def test_another_chunker_cuts_again(documents: Documents, settings: Settings, mo
     monkeypatch.setattr("memory_os.documents.rows.CHUNKER", "another")
     assert only(documents.refresh()).status == "ok"
     assert documents.refresh().files == []
+
+
+def test_what_another_chunker_cuts_alike_keeps_its_vectors_and_its_day(
+    documents: Documents, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filler = "This sentence fills the section. " * 30
+    path = write_long_ago(settings.vault / "a.md", "\n\n".join(f"# Part {n}\n\n{n}. {filler}" for n in range(6)))
+    documents.ingest(path)
+    index, before = documents.index, passages(documents, "a.md")
+    index.store_embeddings({one: np.ones(4, np.float32) / 2 for one in index.unembedded(99)})
+    monkeypatch.setattr("memory_os.documents.rows.CHUNKER", "another")
+    # Cut by it, the file begins with one passage more.
+    cut = Chunk("what was part of the first one")
+    monkeypatch.setattr("memory_os.documents.formats.chunk", lambda text, syntax: [cut, *chunk(text, syntax)] if text else [])
+    assert only(documents.refresh()).status == "ok"
+    after = passages(documents, "a.md")
+    assert [one.text for one in after] == [cut.text, *(one.text for one in before)]
+    assert [one.created_at for one in after[1:]] == [one.created_at for one in before]
+    assert len(index.unembedded(99)) == 1
 
 
 def test_each_bad_file_is_skipped_with_its_reason(documents: Documents, settings: Settings, store: Store) -> None:

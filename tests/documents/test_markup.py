@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,10 @@ MARKS = st.lists(
 @given(st.one_of(MARKS, st.text()))
 def test_broken_markup_never_raises(html: str) -> None:
     text_of_html(html)
+
+
+def test_the_row_that_names_a_tables_columns_is_told_from_the_others() -> None:
+    head = "<table><thead>\n<tr><th>host</th>\n<th>port</th></tr></thead>"
+    rows = "<tr><td>a</td><td>1</td></tr><tr><th>b</th><td>2</td></tr></table>"
+    assert re.sub(" +", " ", text_of_html(head + rows)[1]) == "| host | port\n|---|---|\n| a | 1\n| b | 2"
+    assert "---" not in text_of_html(rows + "<table><tr><th>alone</th></tr></table>")[1]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os.documents.prepare import Piece, Prepared, layer_of, prepare, prepare_file
+from memory_os.documents.prepare import CONTEXT_MAX, Piece, Prepared, layer_of, prepare, prepare_file
 from memory_os.errors import BadRequest, DocumentUnreadable
 from memory_os.memory import Layer, content_hash
 
@@ -114,3 +114,21 @@ def test_names_and_summary_of_a_page_are_context_and_no_passage() -> None:
     assert one.context == "q.md\nlager, Quarzhalle\nWhere felt is kept."
     (said,) = prepare("q.md", f"{front.format('It burnt down.')}It burnt down.".encode(), 1, NOW).pieces
     assert said.context == "q.md\nlager, Quarzhalle", "a summary the text repeats is in it already"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("deep.org", "".join(f"{'*' * level} {'h' * 150} {level}\nword\n" for level in range(1, 60))),
+        ("one word.md", "y" * 20_000),
+        ("kanji.md", "漢" * 20_000),
+        ("marks.md", "\u0301" * 20_000),
+        ("code.md", f"```\n{'z' * 20_000}\n```"),
+        ("rows.csv", f"{'x,' * 3000}\n" * 5),
+    ],
+)
+def test_whatever_a_file_gives_can_be_delivered(name: str, text: str) -> None:
+    prepared = prepare(name, text.encode(), MTIME_NS, NOW)
+    assert len(prepared.pieces) > 1
+    assert Prepared.from_dict(json.loads(json.dumps(prepared.as_dict()))) == prepared
+    assert max(len(one.context) for one in prepared.pieces) <= CONTEXT_MAX

@@ -140,6 +140,19 @@ def test_another_trust_or_title_of_the_same_words_costs_no_embedding(index: Inde
     assert one.embed_hash in index.embeddings([one.embed_hash])
 
 
+def test_what_only_moved_down_in_its_source_costs_no_embedding(index: Index) -> None:
+    before = [note(f"section {number}", ordinal=number) for number in range(5)]
+    index.replace("message:1", before)
+    embed(index)
+    after = [note("a section put before them", ordinal=0), *(note(one.text, ordinal=one.ordinal + 1) for one in before)]
+    index.replace("message:1", after)
+    assert list(index.unembedded(10).values()) == [index.store.value("SELECT pk FROM passages WHERE ordinal = 0")]
+    embed(index)
+    index.replace("message:1", before)
+    assert index.unembedded(10) == {}
+    assert index.store.value("SELECT count(*) FROM embeddings") == len(before)
+
+
 def test_a_text_forgotten_while_it_is_embedded_leaves_no_vector(index: Index) -> None:
     index.replace("message:1", [note("a secret")])
     (one,) = index.pending(1)

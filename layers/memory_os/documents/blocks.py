@@ -1,7 +1,7 @@
 """A text as blocks: headings, paragraphs, lists, tables and code, each a verbatim run of its lines.
 
-Markdown (and what HTML was turned into), reStructuredText and Org are told apart only by how they write a heading and
-open a code block; source code, data and logs have blocks between blank lines and nothing else.
+Markdown (and what HTML was turned into), reStructuredText and Org are told apart only by how they write a heading, a table
+and a code block; source code, data and logs have blocks between blank lines and nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Block", "Kind", "Syntax", "blocks_of"]
+__all__ = ["Block", "Kind", "Syntax", "blocks_of", "table_head"]
 
 
 class Syntax(StrEnum):
@@ -49,6 +49,16 @@ _ORG_HEADING = re.compile(r"(\*+)[ \t]+(.*)$")
 _RST_LINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+# Between a table's header and its rows: Markdown's delimiters, or a border of a grid.
+_DELIMITERS = re.compile(r"(?=.*\|)[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
+_GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
+_COLUMNS = re.compile(r"[ \t]*+=++(?:[ \t]++=++)++[ \t]*+$")
+_UNDER_HEAD = re.compile(r"[ \t]*\+(?:=+\+)+[ \t]*$")
+# A header of more lines is none to repeat.
+_HEAD_LINES = 6
+# Directives whose content is verbatim; that of others (a note, a figure) is prose.
+_LITERAL = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|parsed-literal|prompt|testcode|doctest|ipython|math)::")
+_DIRECTIVE = re.compile(r"[ \t]*\.\.(?:[ \t]|$)")
 _ORG_BEGIN = re.compile(r"[ \t]*#\+begin_(\w+)", re.IGNORECASE)
 
 
@@ -59,6 +69,18 @@ def blocks_of(text: str, syntax: Syntax) -> list[Block]:
         return [Block(Kind.CODE, line) for line in lines if line.strip()]
     reader = _Reader(lines, syntax)
     return list(reader.read())
+
+
+def table_head(text: str) -> str:
+    """The header of a table and the line below it, each with its end; "" if nothing tells its header from its rows."""
+    lines = text.split("\n")[: _HEAD_LINES + 1]
+    if len(lines) > 2 and _COLUMNS.match(lines[0]):
+        end = next((at for at in range(1, len(lines)) if _COLUMNS.match(lines[at])), 0)
+    elif _GRID.match(lines[0]):
+        end = next((at for at in range(1, len(lines)) if _UNDER_HEAD.match(lines[at])), 0)
+    else:
+        end = 1 if len(lines) > 1 and _DELIMITERS.match(lines[1]) else 0
+    return "".join(f"{line}\n" for line in lines[: end + 1]) if end else ""
 
 
 class _Reader:
@@ -88,11 +110,13 @@ class _Reader:
             block = self._take(Kind.HEADING, self.at + count)
             return Block(block.kind, block.text, level, name)
         line = self.lines[self.at]
-        end = self._code_end(line)
+        end = self._code_end(line) or self._literal_end()
         if end:
             return self._take(Kind.CODE, end)
         if _ITEM.match(line):
             return self._take(Kind.LIST, self._list_end())
+        if self._table_starts(self.at):
+            return self._take(Kind.TABLE, self._run(lambda _: False))
         if line.lstrip().startswith("|"):
             return self._take(Kind.TABLE, self._run(lambda at: not self.lines[at].lstrip().startswith("|")))
         return self._take(Kind.PARAGRAPH, self._run(self._starts_something))
@@ -111,7 +135,15 @@ class _Reader:
 
     def _starts_something(self, at: int) -> bool:
         line = self.lines[at]
-        return bool(_ITEM.match(line) or self._opens_code(line) or self._heading(at) is not None)
+        opens = _ITEM.match(line) or self._opens_code(line) or self._heading(at) is not None
+        return bool(opens or self._table_starts(at))
+
+    def _table_starts(self, at: int) -> bool:
+        """Whether a table with a header starts here: a row above delimiters, a grid, or columns between borders."""
+        line, below = self.lines[at], self.lines[at + 1] if at + 1 < len(self.lines) else ""
+        if "|" in line and _DELIMITERS.match(below):
+            return True
+        return bool(below.strip() and (_GRID.match(line) or (self.syntax is Syntax.RST and _COLUMNS.match(line))))
 
     def _list_end(self) -> int:
         """A list goes on over indented lines, and over one blank line if an item or an indented line follows."""
@@ -142,6 +174,33 @@ class _Reader:
             if closes.match(self.lines[at]):
                 return at + 1
         return len(self.lines)
+
+    def _literal_end(self) -> int:
+        """The line after a literal block of reStructuredText that stands here: indented more than the `::` above it, over
+        blank lines too. 0 if there is none."""
+        above = next((at for at in range(self.at - 1, -1, -1) if self.lines[at].strip()), -1)
+        opens = -1 if self.syntax is not Syntax.RST or above in (-1, self.at - 1) else self._announced(above)
+        if opens < 0:
+            return 0
+        deep = _indent(self.lines[opens])
+        end = 0
+        for at in range(self.at, len(self.lines)):
+            if self.lines[at].strip():
+                if _indent(self.lines[at]) <= deep:
+                    break
+                end = at + 1
+        return end
+
+    def _announced(self, at: int) -> int:
+        """The line that makes what is indented below `at` verbatim: it ends in `::`, or is a directive for code, whose
+        options may stand between. -1 if there is none."""
+        opens = at
+        while opens and self.lines[opens].lstrip().startswith(":") and self.lines[opens - 1].strip():
+            opens -= 1
+        line = self.lines[opens]
+        if _DIRECTIVE.match(line):
+            return opens if _LITERAL.match(line) else -1
+        return opens if opens == at and line.rstrip().endswith("::") else -1
 
     # -- headings ----------------------------------------------------------------------------------------------------
 
@@ -180,6 +239,10 @@ class _Reader:
         mark = under.group(1) * (2 if over else 1)
         level = self.rst_levels.setdefault(mark, len(self.rst_levels) + 1)
         return level, name, 3 if over else 2
+
+
+def _indent(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
 def _fence_close(line: str) -> re.Pattern[str]:

@@ -1,7 +1,8 @@
 """Chunks: pieces of a document small enough to embed, cut where the text itself is cut.
 
-Sections stay together, lists and code whole up to a limit, long paragraphs are cut between sentences. Pure and
-deterministic: the same text always gives the same chunks.
+Sections stay together, lists, tables and code whole up to a limit; of a longer table each piece begins with its header,
+longer code is cut at blank lines, long paragraphs between sentences. Pure and deterministic: the same text always gives the
+same chunks.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memory_os.documents.blocks import Block, Kind, Syntax, blocks_of
+from memory_os.documents.blocks import Block, Kind, Syntax, blocks_of, table_head
 
 __all__ = ["CHUNKER", "Chunk", "chunk", "sentences", "size"]
 
 # Part of the collection's stamp and of each document's row: documents cut by another version are cut again.
-CHUNKER = "structure-1"
+CHUNKER = "structure-2"
 
 # About 250 tokens, of which the encoder reads 512 with title and headings. Sizes are in Latin characters; a character
 # of a dense script (CJK) says as much as 2.25 of them, so 400 fill a chunk.
@@ -27,6 +28,8 @@ DENSE_SIZE = 2.25
 SMALL = 200
 # A cut inside a section repeats one sentence, if it is no longer than this.
 OVERLAP_MAX = 200
+# A table's header is repeated above each of its pieces if it leaves them at least half of the room.
+HEAD_MAX = TARGET // 2
 
 _DENSE = re.compile(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+")
 # A sentence ends at a full stop (or its kin) before white space, or at a full-width one anywhere.
@@ -36,7 +39,8 @@ _SPACE = re.compile(r"\s")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`headings` is the path above it, outermost first. The first `overlap` characters repeat the chunk before."""
+    """`headings` is the path above it, outermost first. The first `overlap` characters repeat what stood before: the last
+    sentence of the chunk before, or the header of the table that goes on here."""
 
     text: str
     headings: tuple[str, ...] = ()
@@ -109,11 +113,15 @@ class _Packer:
         if whole <= limit:
             self._append(block.text, joiner, _last_sentence(block))
             return
-        first = True
-        prose = block.kind is Kind.PARAGRAPH
-        for piece in _sentence_pieces(block.text) if prose else _line_pieces(block.text):
-            self._append(piece, joiner if first else "", piece.strip() if prose else "")
-            first = False
+        if block.kind is Kind.PARAGRAPH:
+            for piece in _sentence_pieces(block.text):
+                self._append(piece, joiner, piece.strip())
+                joiner = ""
+            return
+        head = _repeatable_head(block)
+        for piece in _line_pieces(block.text, head):
+            self._append(piece, joiner, lead="" if joiner else head)
+            joiner = ""
 
     def close(self) -> None:
         """End the chunk, and the text: headings with nothing below them are text too."""
@@ -129,10 +137,11 @@ class _Packer:
     def _append_headings(self) -> None:
         heading, self.pending = self.pending, ""
         for piece in _pieces(heading, TARGET) if heading else ():
-            self._append(piece, "\n\n", "")
+            self._append(piece, "\n\n")
 
-    def _append(self, text: str, joiner: str, last_sentence: str) -> None:
-        """Add text to the chunk, with the headings that wait for it; start another chunk if it doesn't fit."""
+    def _append(self, text: str, joiner: str, last_sentence: str = "", lead: str = "") -> None:
+        """Add text to the chunk, with the headings that wait for it; start another chunk if it doesn't fit. `lead`: what
+        such a chunk begins with."""
         if self.pending and size(self.pending) + size(text) + 2 > HARD_MAX:
             self._append_headings()
         elif self.pending:
@@ -143,6 +152,7 @@ class _Packer:
             self._end()
             if repeated and last_sentence and size(repeated) <= OVERLAP_MAX and added + size(repeated) < TARGET:
                 lead = repeated + (joiner or " ")
+            if lead:
                 self.current = _Open(lead, size(lead), overlap=len(lead))
                 joiner = ""
         if self.current.text:
@@ -177,20 +187,46 @@ def _sentence_pieces(text: str) -> Iterator[str]:
         yield from _pieces(sentence, TARGET)
 
 
-def _line_pieces(text: str) -> Iterator[str]:
-    """Runs of whole lines, as many as fit TARGET; a longer line is cut."""
-    run, filled = "", 0.0
-    for line in text.splitlines(keepends=True):
+def _repeatable_head(block: Block) -> str:
+    """The header of a table as its later pieces begin with it, without the padding of its columns; "" if it has none."""
+    head = table_head(block.text) if block.kind is Kind.TABLE else ""
+    short = re.sub(r"([-=])\1{3,}", r"\1\1\1", re.sub(r"[ \t]+", " ", head))
+    return short if size(short) <= HEAD_MAX else ""
+
+
+def _line_pieces(text: str, head: str = "") -> Iterator[str]:
+    """Runs of whole lines, as many as fit TARGET beside `head`; a longer line is cut. A run ends where a blank line is, if
+    there is one in its second half."""
+    limit, longest = TARGET - int(size(head)), HARD_MAX - int(size(head))
+    run: list[str] = []
+    filled = 0.0
+    for line in _whole_rows(text, head):
         length = size(line)
-        if run and filled + length > TARGET:
-            yield run
-            run, filled = "", 0.0
-        if length > HARD_MAX:
-            yield from _pieces(line, TARGET)
+        while run and filled + length > limit:
+            end = _last_blank(run)
+            yield "".join(run[:end])
+            run = run[end:]
+            filled = sum(map(size, run))
+        if length > longest:
+            yield from _pieces(line, limit)
         else:
-            run, filled = run + line, filled + length
+            run.append(line)
+            filled += length
     if run:
-        yield run
+        yield "".join(run)
+
+
+def _whole_rows(text: str, head: str) -> list[str]:
+    """The lines, each with its end; the first row of a table is not parted from the header above it."""
+    lines = text.splitlines(keepends=True)
+    count = head.count("\n") + 1
+    first = "".join(lines[:count])
+    return [first, *lines[count:]] if head and size(first) <= HARD_MAX - size(head) else lines
+
+
+def _last_blank(run: Sequence[str]) -> int:
+    """After which line to cut: the last blank one in the second half, else the last one."""
+    return next((end for end in range(len(run), len(run) // 2, -1) if not run[end - 1].strip()), len(run))
 
 
 def _pieces(text: str, limit: int) -> Sequence[str]:

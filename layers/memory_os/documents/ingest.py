@@ -7,6 +7,7 @@ in this process. With a queue, workers `prepare` and the service commits.
 from __future__ import annotations
 
 import hashlib
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from memory_os.config import Settings
 from memory_os.documents.commit import Commits
-from memory_os.documents.files import is_gone, read_file
+from memory_os.documents.files import is_gone, read_file, status_of
 from memory_os.documents.prepare import Prepared, prepare, source_of
 from memory_os.documents.report import FileReport, IngestReport, Progress
 from memory_os.documents.rows import Documented
@@ -180,6 +181,32 @@ class Documents:
         if self.rows.has(self.rows.row(name), digest):  # no need to cut it again
             return Prepared(name, digest, len(content.data), content.mtime_ns)
         return prepare(name, content.data, content.mtime_ns, time.time())
+
+    def allow(self, name: str) -> None:
+        """Raises DocumentError, counted, unless a worker may deliver this file: followed or known, regular, and named as a
+        scan names it. Where there is nothing any more, nothing can be taken in either.
+        """
+        if self._is_ours(name) or is_gone(self.vault / name):
+            return
+        self.store.count("documents_not_followed", reason=shown(Path(name)))
+        raise DocumentError(f"{shown(Path(name))} lies in no folder that is followed.", cure="`memory-os ingest` follows it.")
+
+    def _is_ours(self, name: str) -> bool:
+        vault = self._vault()
+        path = vault / name
+        if ".." in path.parts:
+            return False
+        try:
+            real = path.parent.resolve() / path.name
+            status = status_of(real)
+            if name_of(real, vault) != name:
+                return False
+        except (OSError, RuntimeError, DocumentError):
+            return False
+        known = self.rows.row(name) is not None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return known
+        return known or stands_in(real, {str(root.path) for root in self.roots()})
 
     # -- leaving, moving ---------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class _Reader(HTMLParser):
         self.preformatted = 0
         self.in_title = False
         self.heading = False
-        self.cells = 0
+        self.rows = self.cells = self.head_cells = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self.dropping and tag in _OPEN_ENDED and self.dropping[-1] == tag:
@@ -122,11 +122,11 @@ class _Reader(HTMLParser):
         elif tag == "br":
             self.parts.append(" " if self.heading else "\n")
         elif tag == "tr":
-            self.cells = 0
-            self.parts.append("\n")
+            self._open_row()
         elif tag in ("td", "th"):
             self.parts.append("| " if not self.cells else " | ")
             self.cells += 1
+            self.head_cells += tag == "th"
         elif tag == "img" and attributes.get("alt"):
             self.parts.append(f"{attributes['alt']} ")
         elif tag in _BREAKING:
@@ -144,10 +144,18 @@ class _Reader(HTMLParser):
             self.preformatted -= 1
             self.parts.append("\n```\n\n")
         elif tag == "table":
-            self.cells = 0
+            self.rows = self.cells = self.head_cells = 0
             self.parts.append("\n\n")
         elif tag in _BREAKING:
             self._break()
+
+    def _open_row(self) -> None:
+        """A new line; below a first row that names the columns, what tells them from the rows."""
+        if self.rows == 1 and self.cells and self.head_cells == self.cells:
+            self.parts.append("\n|" + "---|" * self.cells)
+        self.parts.append("\n")
+        self.rows += 1
+        self.cells = self.head_cells = 0
 
     def _break(self) -> None:
         """A paragraph's end; inside a list or a table only a space, so that words never run together."""

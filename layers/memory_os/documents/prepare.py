@@ -13,7 +13,8 @@ from pathlib import Path, PurePath
 from types import NoneType
 from typing import Any
 
-from memory_os.documents.chunk import CHUNKER, Chunk
+from memory_os import constants
+from memory_os.documents.chunk import CHUNKER, HARD_MAX, Chunk
 from memory_os.documents.files import read_file
 from memory_os.documents.formats import Parsed, parse
 from memory_os.documents.instruction import FLAG, instruction_like
@@ -23,8 +24,19 @@ from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage, content_hash
 __all__ = ["SOURCE_PREFIX", "Piece", "Prepared", "layer_of", "prepare", "prepare_file", "source_of"]
 
 SOURCE_PREFIX = "document:"
+# File name, headings and front matter that stand before a passage's words: the encoder reads less than that.
+CONTEXT_MAX = 2 * HARD_MAX
+# What comes over a wire may have twice what the chunker cuts at most.
+PIECE_MAX = 2 * HARD_MAX
+# The largest document, cut into the smallest chunks on average (a section of 200 letters), and room.
+PIECES_MAX = constants.DOCUMENT_MAX_BYTES // 128
+_TEXTS_MAX = {"name": 4096, "sha256": 64, "title": 2000, "reason": 10_000, "chunker": 100}
+_NOTES_MAX = 1000
+_INTEGER_MAX = 2**63 - 1
+# The last moment that a calendar has: 9999-12-31.
+_MOMENT_MAX = 253_402_300_799.0
 _KINDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (str, ("name", "sha256", "title", "reason", "chunker")),
+    (str, tuple(_TEXTS_MAX)),
     (int, ("size", "mtime_ns", "secrets")),
     ((float, int), ("importance",)),
     ((float, int, NoneType), ("day",)),
@@ -112,18 +124,43 @@ class Prepared:
             found = cls(**{**data, "pieces": pieces, "notes": tuple(data["notes"])})
         except (TypeError, KeyError, ValueError) as error:
             raise BadRequest(f"This is no prepared document: {error}.") from error
-        wrong = next(found._of_another_kind(), None)
+        wrong = next(found._of_another_kind(), None) or next(found._out_of_bounds(), None)
         if wrong is not None:
-            raise BadRequest(f"This is no prepared document: its {wrong} is of another kind.")
+            raise BadRequest(f"This is no prepared document: {wrong}.")
         return found
 
     def _of_another_kind(self) -> Iterator[str]:
         """Fields whose value is not of their type; what comes over a wire may be anything."""
         for kind, names in _KINDS:
-            yield from (name for name in names if not isinstance(getattr(self, name), kind))
-        yield from ("notes" for note in self.notes if not isinstance(note, str))
+            yield from (f"its {name} is of another kind" for name in names if not _is_of(getattr(self, name), kind))
+        yield from ("its notes are of another kind" for note in self.notes if not isinstance(note, str))
         texts = (text for one in self.pieces for text in (one.text, one.context, one.flagged))
-        yield from ("pieces" for text in texts if not isinstance(text, str))
+        yield from ("its pieces are of another kind" for text in texts if not isinstance(text, str))
+
+    def _out_of_bounds(self) -> Iterator[str]:
+        """What is larger than any file gives."""
+        for name, most in _TEXTS_MAX.items():
+            if len(getattr(self, name)) > most:
+                yield f"its {name} has more than {most} characters"
+        for name in ("size", "mtime_ns", "secrets"):
+            if abs(getattr(self, name)) > _INTEGER_MAX:
+                yield f"its {name} is no number of a file"
+        if not 0.0 <= self.importance <= 1.0:
+            yield "its importance is not between 0 and 1"
+        if self.day is not None and not abs(self.day) <= _MOMENT_MAX:
+            yield "its day is none"
+        if len(self.notes) > _NOTES_MAX or any(len(note) > _TEXTS_MAX["reason"] for note in self.notes):
+            yield "its notes are too many or too long"
+        if len(self.pieces) > PIECES_MAX:
+            yield f"it has {len(self.pieces)} pieces, and at most {PIECES_MAX} are taken"
+        for ordinal, one in enumerate(self.pieces):
+            if len(one.text) > PIECE_MAX or len(one.context) > CONTEXT_MAX or len(one.flagged) > PIECE_MAX:
+                yield f"its piece {ordinal} has more than {PIECE_MAX} characters"
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    # In Python a bool is an int; in JSON it isn't.
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def source_of(name: str) -> str:
@@ -186,4 +223,4 @@ def _context(name: str, parsed: Parsed, one: Chunk) -> str:
     headings = one.headings[1:] if one.headings[:1] == (parsed.title,) else one.headings
     path = " › ".join((unicodedata.normalize("NFC", PurePath(name).name), *headings))
     names = ", ".join((*parsed.front.tags, *parsed.front.aliases))
-    return "\n".join(filter(None, (path, names, parsed.front.summary)))
+    return "\n".join(filter(None, (path, names, parsed.front.summary)))[:CONTEXT_MAX]

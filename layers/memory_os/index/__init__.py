@@ -78,10 +78,12 @@ class Index:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def replace(self, source: str, passages: Sequence[Passage]) -> Replaced:
-        """Make `passages` all there is of `source`. Unchanged ones keep their vectors; the rest are added or deleted."""
+        """Make `passages` all there is of `source`. Unchanged ones keep their vectors, those that only stand elsewhere in it
+        now too; the rest are added or deleted."""
         with self.store.write() as db:
             old = {row["id"]: row for row in db.execute("SELECT * FROM passages WHERE source = ?", (source,))}
             kept = 0
+            replaced: list[Row] = []
             for passage in passages:
                 row = old.pop(passage.id, None)
                 if row is not None and _same(row, passage):
@@ -89,15 +91,17 @@ class Index:
                     continue
                 if row is not None:
                     self._delete(db, row)
+                    replaced.append(row)
                 self._insert(db, passage)
                 if row is not None:  # no new memory: its retrievals count on, and put away it stays
                     kept_of_it = (row["uses"], row["last_used_at"], row["archived"], passage.id)
                     db.execute("UPDATE passages SET uses = ?, last_used_at = ?, archived = ? WHERE id = ?", kept_of_it)
-                    self._drop_embedding(db, row["embed_hash"])
             for row in old.values():
                 self._delete(db, row)
-                self._drop_embedding(db, row["embed_hash"])
                 db.execute("INSERT OR IGNORE INTO deleted_points(id) VALUES(?)", (row["id"],))
+            # After all inserts: a text that was at one place may stand at another now.
+            for row in (*replaced, *old.values()):
+                self._drop_embedding(db, row["embed_hash"])
         return Replaced(added=len(passages) - kept, removed=len(old), kept=kept)
 
     def remove(self, source: str) -> int:
@@ -330,7 +334,7 @@ class Index:
         db.execute("DELETE FROM passages WHERE pk = ?", (row["pk"],))
 
     def _drop_embedding(self, db: sqlite3.Connection, embed_hash: str) -> None:
-        """Delete a vector that no passage has any more. After the inserts: a changed trust is no changed text."""
+        """Delete a vector that no passage has any more."""
         db.execute(
             "DELETE FROM embeddings WHERE hash = ? AND NOT EXISTS(SELECT 1 FROM passages WHERE embed_hash = ?)",
             (embed_hash, embed_hash),
