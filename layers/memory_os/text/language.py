@@ -54,6 +54,10 @@ def _language_of(head: str) -> str:
     return _by_function_words(tuple(dict.fromkeys(word.casefold() for word in _WORD.findall(head))))[0]
 
 
+# No word in the engine's lists is as long.
+_FUNCTION_WORD_MAX = 40
+
+
 def differ(first: str, second: str) -> bool:
     """Whether two languages are known and not the same."""
     return bool(first and second and first != second)
@@ -80,7 +84,9 @@ def _by_function_words(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
 
 @lru_cache(maxsize=50_000)
 def _languages_with(word: str) -> tuple[str, ...]:
-    """The languages in which this is a function word."""
+    """The languages in which this is a function word. Asked of the engine, whose stemmer takes a minute for a long one."""
+    if len(word) > _FUNCTION_WORD_MAX:
+        return ()
     return tuple(name for name, language in _STOP_LANGUAGES.items() if not _stopper(language).embed_query(word).indices)
 
 

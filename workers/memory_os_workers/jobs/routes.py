@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import importlib
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -24,11 +26,12 @@ from memory_os.errors import BadRequest, ServiceUnavailable, WorkerUnfit
 
 from memory_os_workers.jobs.begun import Begun
 from memory_os_workers.jobs.connection import vectors_of
-from memory_os_workers.requests import checked, parse_object
+from memory_os_workers.requests import parse_object
 
 if TYPE_CHECKING:
     from memory_os.engine import Engine
 
+    from memory_os_workers.jobs import bodies
     from memory_os_workers.jobs.pipeline import Pipeline
     from memory_os_workers.service import Service
 
@@ -44,6 +47,7 @@ class WorkRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._fabric: Begun | None = None
+        self._bodies: ModuleType | None = None
 
     def add_to(self, app: web.Application) -> None:
         app.add_routes(
@@ -77,10 +81,10 @@ class WorkRoutes:
         """Who we are; a worker of another version is refused."""
         from memory_os.embedding import FINGERPRINT
 
-        body = checked(await _body(request), {"worker": str, "version": str})
-        if body.get("version", __version__) != __version__:
+        body: bodies.Hello = await self._read(request, "Hello")
+        if body.version != __version__:
             raise WorkerUnfit(
-                f"The service is memory-os {__version__}, the worker {body['version']}.",
+                f"The service is memory-os {__version__}, the worker {body.version}.",
                 cure="Install the same version for both.",
             )
         engine = await self._service.engine()
@@ -96,34 +100,31 @@ class WorkRoutes:
 
     async def texts(self, request: web.Request) -> web.Response:
         """Of the hashes, those still to be embedded, with their texts."""
-        hashes = _strings(await _body(request), "hashes")
+        body: bodies.Texts = await self._read(request, "Texts")
         engine = await self._service.engine()
-        return web.json_response({"texts": await self._in_thread(engine.index.texts_to_embed, hashes)})
+        return web.json_response({"texts": await self._in_thread(engine.index.texts_to_embed, body.hashes)})
 
     async def embeddings(self, request: web.Request) -> web.Response:
         """Keep delivered vectors, if they are of this pipeline's fingerprint."""
-        body = checked(await _body(request), {"fingerprint": str, "vectors": dict})
+        body: bodies.Embeddings = await self._read(request, "Embeddings")
         engine = await self._service.engine()
-        kept = await self._in_thread(_keep, engine, str(body.get("fingerprint", "")), body.get("vectors") or {})
+        kept = await self._in_thread(_keep, engine, body.fingerprint, body.vectors)
         self._service.embed_soon()
         return web.json_response({"kept": kept})
 
     async def document(self, request: web.Request) -> web.Response:
         """Commit a prepared document; one that changed meanwhile is refused as `stale`, and handed out again."""
-        body = checked(await _body(request), {"name": str, "document": dict, "gone": bool})
+        body: bodies.Document = await self._read(request, "Document")
         engine = await self._service.engine()
         report = await self._in_thread(_commit, engine, body)
         self._service.embed_soon()
         return web.json_response(report)
 
     async def dead_letter(self, request: web.Request) -> web.Response:
-        types = {"job": str, "function": str, "payload": list, "error": str, "message": str, "attempts": int}
-        body = checked(await _body(request), types)
-        missing = [name for name in types if body.get(name) is None]
-        if missing:
-            raise BadRequest(f"A dead letter needs {', '.join(missing)}.")
+        body: bodies.DeadLetter = await self._read(request, "DeadLetter")
         engine = await self._service.engine()
-        number = await self._in_thread(lambda: engine.dead_letters.add(*(body[name] for name in types)))
+        told = (body.job, body.function, body.payload, body.error, body.message, body.attempts)
+        number = await self._in_thread(engine.dead_letters.add, *told)
         return web.json_response({"id": number})
 
     async def due(self, request: web.Request) -> web.Response:
@@ -138,9 +139,9 @@ class WorkRoutes:
 
         `busy`: the thread that keeps house is at something else; the duty stays due, and the worker is not held up.
         """
-        body = checked(await _body(request), {"name": str})
+        body: bodies.Duty = await self._read(request, "Duty")
         engine = await self._service.engine()
-        name, house = str(body.get("name", "")), self._service.executors.house
+        name, house = body.name, self._service.executors.house
         if name not in engine.maintenance.names:
             raise BadRequest(f"There is no duty {name!r}.", cure="`memory-os maintain` lists them.")
         run = Begun(house, engine.maintenance.run_if_due, name, time.time())
@@ -153,12 +154,11 @@ class WorkRoutes:
         """How a raw file went; the pages are on disk, and documents follow them."""
         from memory_os.wiki_runs import count_outcome
 
-        body = checked(await _body(request), {"raw": str, "status": str, "reason": str})
-        told = {"reason": "", **body, "raw": body.get("raw") or "", "status": body.get("status") or "done"}
+        body: bodies.Curated = await self._read(request, "Curated")
         engine = await self._service.engine()
-        await self._in_thread(count_outcome, engine.store, told)
-        await self._in_thread(engine.dead_letters.supersede, "curate", str(told["raw"]))
-        if self._service.reconciliation is not None and (told.get("created") or told.get("merged")):
+        await self._in_thread(count_outcome, engine.store, body.model_dump())
+        await self._in_thread(engine.dead_letters.supersede, "curate", body.raw)
+        if self._service.reconciliation is not None and (body.created or body.merged):
             self._service.reconciliation.look_now()
         return web.json_response({"ok": True})
 
@@ -178,46 +178,47 @@ class WorkRoutes:
 
     async def turns(self, request: web.Request) -> web.Response:
         """The unread turns of a session up to a message's number; null when none of them needs a model."""
-        body = checked(await _body(request), {"session": str, "scope": str, "watermark": int})
+        body: bodies.Turns = await self._read(request, "Turns")
         engine = await self._service.engine()
-        session, scope, last = str(body.get("session") or ""), str(body.get("scope") or ""), int(body.get("watermark") or 0)
-        reading = await self._in_thread(engine.understanding.reading, scope, session, last, time.time())
+        told = (body.scope, body.session, body.watermark, time.time())
+        reading = await self._in_thread(engine.understanding.reading, *told)
         return web.json_response({"reading": None if reading is None else reading.as_dict()})
 
     async def understood(self, request: web.Request) -> web.Response:
         """What a model read in a session's turns, or why it could not."""
-        body = checked(await _body(request), {"scope": str, "session_id": str})
+        body: bodies.Understood = await self._read(request, "Understood")
         engine = await self._service.engine()
-        result = await self._in_thread(engine.understanding.deliver, body, time.time())
+        result = await self._in_thread(engine.understanding.deliver, body.model_dump(exclude_unset=True), time.time())
         self._service.embed_soon()
         return web.json_response(result)
 
     async def person(self, request: web.Request) -> web.Response:
         """What a model is given to think about a person; null when nothing is concluded yet."""
-        body = checked(await _body(request), {"scope": str, "question": str})
+        body: bodies.Person = await self._read(request, "Person")
         engine = await self._service.engine()
-        scope, question = str(body.get("scope") or ""), str(body.get("question") or "")
-        thinking = await self._in_thread(engine.understanding.person.thinking, scope, question, time.time())
+        thinking = await self._in_thread(engine.understanding.person.thinking, body.scope, body.question, time.time())
         return web.json_response({"thinking": None if thinking is None else thinking.as_dict()})
 
     async def thought(self, request: web.Request) -> web.Response:
         """What was thought about a person, or why it could not be."""
-        body = checked(await _body(request), {"scope": str, "question": str, "lines": list})
+        body: bodies.Thought = await self._read(request, "Thought")
         engine = await self._service.engine()
-        return web.json_response(await self._in_thread(engine.understanding.person.keep, body, time.time()))
+        told = body.model_dump(exclude_unset=True)
+        return web.json_response(await self._in_thread(engine.understanding.person.keep, told, time.time()))
 
     async def memories(self, request: web.Request) -> web.Response:
         """The oldest memories of a scope that no model has looked at together; null when they are too few."""
-        body = checked(await _body(request), {"scope": str})
+        body: bodies.Scoped = await self._read(request, "Scoped")
         engine = await self._service.engine()
-        memories = await self._in_thread(engine.understanding.reflection.memories, str(body.get("scope") or ""), time.time())
+        memories = await self._in_thread(engine.understanding.reflection.memories, body.scope, time.time())
         return web.json_response({"memories": None if memories is None else memories.as_dict()})
 
     async def reflected(self, request: web.Request) -> web.Response:
         """What a model saw in several memories, or why it could not look."""
-        body = checked(await _body(request), {"scope": str, "seen": list, "products": list})
+        body: bodies.Reflected = await self._read(request, "Reflected")
         engine = await self._service.engine()
-        result = await self._in_thread(engine.understanding.reflection.keep, body, time.time())
+        told = body.model_dump(exclude_unset=True)
+        result = await self._in_thread(engine.understanding.reflection.keep, told, time.time())
         self._service.embed_soon()
         return web.json_response(result)
 
@@ -225,21 +226,18 @@ class WorkRoutes:
         """Model units since a time, of one job or of all."""
         from memory_os.llm import StoreUsage
 
-        body = checked(await _body(request), {"job": str, "since": (int, float)})
+        body: bodies.Spent = await self._read(request, "Spent")
         engine = await self._service.engine()
-        job, since = str(body.get("job") or ""), float(body.get("since") or 0.0)
-        return web.json_response({"units": await self._in_thread(lambda: StoreUsage(engine.store).spent_now(job, since))})
+        units = await self._in_thread(lambda: StoreUsage(engine.store).spent_now(body.job, body.since))
+        return web.json_response({"units": units})
 
     async def usage(self, request: web.Request) -> web.Response:
         """Record one call of a model."""
         from memory_os.llm import Call, StoreUsage
 
-        body = checked(await _body(request), {"call": dict})
+        body: bodies.Usage = await self._read(request, "Usage")
         engine = await self._service.engine()
-        try:
-            call = Call(**(body.get("call") or {}))
-        except TypeError as error:
-            raise BadRequest(f"`call` is no call of a model: {error}.") from error
+        call = Call(**body.call.model_dump())
         await self._in_thread(lambda: StoreUsage(engine.store).record_now(call))
         return web.json_response({"ok": True})
 
@@ -265,19 +263,26 @@ class WorkRoutes:
         return web.json_response({"dropped": await self._in_thread(remove)})
 
     async def _numbers(self, request: web.Request) -> list[int]:
-        body = checked(await _body(request), {"ids": list, "all": bool})
-        engine = await self._service.engine()
-        if body.get("all"):
-            return [one.id for one in await self._in_thread(engine.dead_letters.all)]
-        ids = body.get("ids") or []
-        if not ids or not all(isinstance(one, int) and not isinstance(one, bool) for one in ids):
-            raise BadRequest("`ids` must be a list of the numbers of dead letters.", cure="Or send `all`: true.")
-        return list(ids)
+        """Of letters that are all there, each once: nothing is done where one of them is not."""
+        body: bodies.Letters = await self._read(request, "Letters")
+        letters = (await self._service.engine()).dead_letters
+
+        def there() -> list[int]:
+            return [one.id for one in (letters.all() if body.all else map(letters.one, dict.fromkeys(body.ids)))]
+
+        return list(await self._in_thread(there))
 
     def _pipeline(self) -> Pipeline:
         if self._service.pipeline is None:
             raise ServiceUnavailable("The service is still starting.", cure="Try again.")
         return self._service.pipeline
+
+    async def _read(self, request: web.Request, kind: str) -> Any:
+        """The body as `bodies.<kind>`. Raises BadRequest. They are imported with the first one: a start has no use for them."""
+        given = await _body(request)
+        if self._bodies is None:
+            self._bodies = await self._in_thread(importlib.import_module, "memory_os_workers.jobs.bodies")
+        return self._bodies.read_as(getattr(self._bodies, kind), given)
 
     async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._service.executors.pipeline, work, *arguments)
@@ -306,18 +311,19 @@ def _keep(engine: Engine, fingerprint: str, encoded: dict[str, Any]) -> int:
     return len(vectors)
 
 
-def _commit(engine: Engine, body: dict[str, Any]) -> dict[str, Any]:
+def _commit(engine: Engine, body: bodies.Document) -> dict[str, Any]:
     from memory_os.documents.prepare import Prepared
     from memory_os.documents.scan import Seen
 
-    name = body.get("name") or ""
-    if body.get("gone"):
+    name = body.name
+    engine.documents.allow(name)
+    if body.gone:
         # The worker does not see it. If we do, its machine has another view of the disk, and we read it ourselves.
         report = engine.documents.take(Seen(name, 0, 0))
         if report.status in ("ok", "unchanged"):
             engine.store.count("worker_lacks_file", reason=name)
-    elif isinstance(body.get("document"), dict):
-        prepared = Prepared.from_dict(body["document"])
+    elif body.document is not None:
+        prepared = Prepared.from_dict(body.document)
         if prepared.name != name:
             raise BadRequest("`document` is of another file than `name`.")
         report = engine.documents.commit(prepared)
@@ -333,9 +339,3 @@ async def _body(request: web.Request) -> dict[str, Any]:
     # Large ones on a thread: the loop has turns to answer.
     return parse_object(read) if len(read) < _SMALL_BYTES else await asyncio.to_thread(parse_object, read)
 
-
-def _strings(body: dict[str, Any], key: str) -> list[str]:
-    found = body.get(key)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise BadRequest(f"`{key}` must be a list of strings.")
-    return found
