@@ -195,13 +195,18 @@ class ModelAuth(ModelError):
 
 
 class ModelContent(ModelError):
-    """`text`: what the model said instead, for the caller's own salvage; never logged."""
+    """`text`: what the model said instead, for the caller's own salvage; never logged. `cut`: it ran out of room for its
+    answer, so that a smaller question may help. `units`: what it cost."""
 
     code = "model_content"
 
-    def __init__(self, message: str, *, cure: str = "", text: str = "") -> None:
+    def __init__(
+        self, message: str, *, cure: str = "", text: str = "", cut: bool = False, units: float = 0.0
+    ) -> None:  # fmt: skip
         super().__init__(message, cure=cure)
         self.text = text
+        self.cut = cut
+        self.units = units
 
 
 class ContextTooLong(ModelError):

@@ -286,9 +286,29 @@ async def test_a_cut_array_gets_more_room_and_else_keeps_its_complete_items(stag
         assert [one["max_tokens"] for one in on.server.seen] == [100, 200]
     async with stage(model.say(cut, finish="length")) as on:
         answer = await on.facts(max_output_tokens=100)
-        assert (answer.parsed, answer.partial) == (Facts(facts=ANSWER.facts[:1]), True)
+        assert (answer.parsed, answer.partial, answer.cut) == (Facts(facts=ANSWER.facts[:1]), True, True)
         assert len(on.server.seen) == 2
         assert answer.units == pytest.approx(2 * UNITS)
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "cut"),
+    [('{"facts": [{"te', "length", True), ('{"facts": [{"te', "stop", True), ("", "length", True), ("No.", "stop", False)],
+    ids=["no room", "no end", "thought it away", "prose"],
+)
+async def test_an_answer_of_no_use_says_whether_it_was_cut_and_what_it_cost(
+    stage: Staged, said: str, finish: str, cut: bool
+) -> None:
+    async with stage(model.say(said, finish=finish)) as on:
+        with pytest.raises(ModelContent) as raised:
+            await on.facts(max_output_tokens=100)
+        assert raised.value.cut is cut and raised.value.units == pytest.approx(2 * UNITS)
+
+
+async def test_a_wrong_item_among_good_ones_is_left_out_and_nothing_was_cut(stage: Staged) -> None:
+    async with stage(model.say(SAID.replace('"viernes', '7, "x": "viernes'))) as on:
+        answer = await on.facts()
+        assert answer.partial and not answer.cut
 
 
 async def test_prose_that_is_cut_off_is_kept_as_partial(stage: Staged) -> None:

@@ -19,7 +19,7 @@ from memory_os.llm.lane import Attempt, Lane
 from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Call, Message, Request, Source
 from memory_os.llm.retrying import Retrying
-from memory_os.llm.salvage import exact, salvaged, summary
+from memory_os.llm.salvage import Salvaged, exact, salvaged, summary
 from memory_os.llm.splitting import tokens_of
 from memory_os.llm.wording import corrected, json_schema, with_schema
 from memory_os.text import token_estimate
@@ -82,12 +82,25 @@ class Asking:
         )
         try:
             reply, parsed = await self._retrying.run(self._attempt)
-            partial = False
+            return self._answer(reply, parsed, started)
         except Fault as fault:
             kept = self._kept() if fault.kind is FaultClass.CONTENT else None
             if kept is None:
                 raise
-            reply, parsed, partial = kept
+        reply, found = kept
+        if found is None:
+            return self._answer(reply, None, started, partial=True, cut=True)
+        cut = found.cut or (reply.finish == "length" and not found.whole)
+        return self._answer(reply, found.value, started, partial=not found.whole, cut=cut)
+
+    @property
+    def spent(self) -> float:
+        """Model units, of all attempts so far."""
+        return self._units
+
+    def _answer(
+        self, reply: Reply, parsed: Any, started: float, *, partial: bool = False, cut: bool = False
+    ) -> Answer:  # fmt: skip
         return Answer(
             text=reply.text,
             parsed=parsed,
@@ -98,6 +111,7 @@ class Asking:
             output_tokens=self._output,
             seconds=self.clock.monotonic() - started,
             partial=partial,
+            cut=cut,
         )
 
     async def _attempt(self) -> tuple[Reply, Any]:
@@ -218,16 +232,16 @@ class Asking:
         elif self.request.schema is not None:
             self._messages = corrected(self._messages, fault.text, fault.message)
 
-    def _kept(self) -> tuple[Reply, Any, bool] | None:
+    def _kept(self) -> tuple[Reply, Salvaged | None] | None:
         """What is usable of the answers so far, the latest first: complete items, or prose that was cut off."""
         for reply in reversed(self._said):
             if self.request.schema is None:
                 if reply.text.strip():
-                    return reply, None, True
+                    return reply, None
                 continue
             found = salvaged(reply.text, self.request.schema)
             if found is not None:
-                return reply, found.value, not found.whole
+                return reply, found
         return None
 
 

@@ -36,6 +36,7 @@ from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Request, Source
 from memory_os.llm.patience import TimeOuts
 from memory_os.llm.resolve import Following, Resolved
+from memory_os.llm.salvage import ends_early
 from memory_os.llm.usage import Remembers, UsageLog
 from memory_os.llm.watch import Watch
 from memory_os.llm.wire import open_session, reachable
@@ -212,7 +213,10 @@ class ModelClient:
         try:
             return await asking.answer()
         except Fault as fault:
-            raise self._typed(fault, lane, fault.retry_after) from fault
+            error = self._typed(fault, lane, fault.retry_after)
+            if isinstance(error, ModelContent):
+                error.units = asking.spent
+            raise error from fault
 
     def _without_models(self, request: Request, error: ModelError) -> Answer:
         """The rungs that need no model, or the error that made them necessary."""
@@ -285,7 +289,9 @@ class ModelClient:
         ):
             cure = "Check models.base_url and models.model, or Hermes's own model."
             return ModelUnavailable(f"{where}: {fault.message}.", cure=cure, retry_at=now + _CONFIGURATION_RETRY_S)
-        return ModelContent(f"{where} gave no usable answer ({fault.message}).", text=fault.text)
+        cut = fault.reason in ("truncated", "spent_thinking") or ends_early(fault.text)
+        why = "it ran out of room for it" if cut else fault.message
+        return ModelContent(f"{where} gave no usable answer ({why}).", text=fault.text, cut=cut)
 
 
 class Session:

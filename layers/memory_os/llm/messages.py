@@ -54,7 +54,8 @@ class Request:
 class Answer:
     """What came back. `parsed` is an instance of `Request.schema`, or None without one. `units` of all attempts.
 
-    `partial`: the text was cut off and only its complete items were kept.
+    `partial`: not all of the answer is here, only what was complete and of the right shape; `cut`: because it ran out of
+    room or its end was missing.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Answer:
     output_tokens: int = 0
     seconds: float = 0.0
     partial: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,11 +33,12 @@ _DEPTH = 64
 @dataclass(frozen=True, slots=True)
 class Salvaged:
     """`value` fits the schema. `whole`: the answer was complete and all of it fitted; otherwise `lost` items were left out
-    or the end was cut off."""
+    or the end was cut off (`cut`)."""
 
     value: BaseModel
     whole: bool
     lost: int = 0
+    cut: bool = False
 
 
 def exact(text: str, schema: type[BaseModel]) -> BaseModel:
@@ -56,8 +57,15 @@ def salvaged(text: str, schema: type[BaseModel]) -> Salvaged | None:
     for value, cut in [*((one, False) for one in _complete(text)), *((one, True) for one in _cut(text))]:
         found = _without_wrong_items(_shaped(value, schema), schema)
         if found is not None and (not (cut or found[1]) or _holds_something(found[0])):
-            return Salvaged(found[0], whole=not cut and not found[1], lost=found[1])
+            return Salvaged(found[0], whole=not cut and not found[1], lost=found[1], cut=cut)
     return None
+
+
+def ends_early(text: str) -> bool:
+    """Whether JSON begins in a text and its end is missing."""
+    body = _THINKING.sub("", text)
+    opening = _next_opening(body, 0)
+    return opening >= 0 and _scanned(body[opening:])[1]
 
 
 def summary(error: Exception, limit: int = SUMMARY_TOKENS) -> str:
