@@ -165,6 +165,77 @@ def test_a_record_nobody_writes_is_refused(home: Home, record: dict[str, Any]) -
         home.capture.take(record)
 
 
+DELEGATED = {"v": 1, "type": "delegation", "turn_id": "t1", "session_id": "s1", "child_session_id": "c1", "at": NOW,
+             "user": "local", "profile": "default", "platform": "cli", "task": "Count the boats in the basin",
+             "result": "There are 14 boats in the basin.", "status": "completed"}  # fmt: skip
+
+
+def test_delegated_work_is_the_parents_and_found_once(home: Home) -> None:
+    assert home.capture.take(DELEGATED) == Captured("stored") and home.capture.take(DELEGATED) == Captured("known")
+    assert home.said("How many boats are there?", "I asked around: 14.").outcome == "stored"
+    (found,) = [one for one in home.memory.found("boats basin") if "14 boats" in one.text]
+    assert found.session_id == "s1" and "Count the boats" in found.text and found.author == "agent"
+    assert not home.memory.found("boats basin", Scope(user="telegram:2"))
+
+
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        ({"status": "failed", "result": ""}, "stored"),
+        ({"task": "", "result": ""}, "skipped"),
+        ({"platform": "subagent"}, "skipped"),
+        ({"asked": "Don't remember this."}, "skipped"),
+        ({"task": 7, "result": None}, "skipped"),
+        ({"task": "the token is ghp_" + "a1B2c3D4" * 5}, "stored"),
+    ],
+)
+def test_what_of_delegated_work_is_kept(home: Home, more: dict[str, Any], outcome: str) -> None:
+    assert home.capture.take({**DELEGATED, **more}).outcome == outcome
+    assert "a1B2c3D4" not in str([tuple(row) for row in home.memory.store.rows("SELECT text FROM messages")])
+
+
+def window_of(*turns: tuple[str, str], **more: Any) -> dict[str, Any]:
+    said = [{"user_message": question, "assistant_response": answer} for question, answer in turns]
+    return {"v": 1, "type": "compaction", "session_id": "s1", "platform": "cli", "user": "local", "profile": "default",
+            "at": NOW + 5, "turns": said, **more}  # fmt: skip
+
+
+KEY, LADDER = ("Where is the spare key of the barn?", "Under the third pot."), ("And the ladder of the barn?", "In the shed.")
+
+
+def texts(home: Home) -> list[str]:
+    return [row["text"] for row in home.memory.store.rows("SELECT text FROM messages ORDER BY id")]
+
+
+def test_before_a_compaction_what_nobody_captured_is_captured_once(home: Home) -> None:
+    home.said(*KEY)
+    for _ in range(2):
+        home.capture.take(window_of(KEY, LADDER))
+    assert texts(home) == [*KEY, *LADDER]
+    assert home.memory.store.value("SELECT value FROM counters WHERE name = 'compaction_captured'") == 1
+
+
+def test_a_compaction_brings_nothing_back_and_guesses_nobody(home: Home) -> None:
+    home.said(*KEY)
+    home.memory.sessions.forget([row["id"] for row in home.memory.store.rows("SELECT id FROM messages")], LOCAL, NOW + 1)
+    secretive = ("Don't remember this: the ladder is broken.", "All right.")
+    home.capture.take(window_of(KEY, secretive, LADDER, ("Forget that.", "Done.")))
+    assert home.capture.take(window_of(LADDER, user="telegram:2", platform="telegram")).reason == "others may have said it"
+    assert texts(home) == []
+
+
+def test_of_a_chat_that_was_off_for_a_while_nothing_is_taken_from_the_window(home: Home) -> None:
+    switch_off(home.memory, "s1")
+    assert home.capture.take(window_of(KEY)).outcome == "skipped"
+    switch_on(home.memory, "s1", NOW)
+    assert home.capture.take(window_of(KEY)).outcome == "skipped" and texts(home) == []
+
+
+@pytest.mark.parametrize("turns", [None, "x", [3, None, {}], [{"user_message": 3}], {"user_message": "x"}])
+def test_a_window_of_any_shape_is_taken(home: Home, turns: Any) -> None:
+    assert home.capture.take({**window_of(), "turns": turns}).outcome in ("known", "stored")
+
+
 def test_a_missed_recall_is_counted(home: Home) -> None:
     record = {"v": 1, "type": "missed", "at": NOW, "what": "recall", "reason": "deadline", "milliseconds": 312}
     assert home.capture.take(record).outcome == "counted"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from memory_os.config import Settings
@@ -20,11 +21,14 @@ from memory_os.redact import redact
 from memory_os.sessions import CapturedTurn, Sessions
 from memory_os.sessions.archive import sane_time
 from memory_os.sessions.cleaning import clean, is_background, storable
+from memory_os.sessions.delegation import delegated_text, delegation_id
 from memory_os.sessions.scopes import scope_for
+from memory_os.sessions.taken_back import take_back
 from memory_os.store import Store, tombstones
 from memory_os.text import plain_text
 from memory_os.text.fence import strip_fence
 from memory_os.text.optout import wants_no_memory
+from memory_os.text.withdrawal import orders_forgetting, takes_back
 
 __all__ = ["Capture", "Captured", "strip_fence", "wants_no_memory"]
 
@@ -60,6 +64,10 @@ class Capture:
             captured = self._turn(record)
         elif kind == "memory_write":
             captured = self._memory_write(record)
+        elif kind == "delegation":
+            captured = self._delegation(record)
+        elif kind == "compaction":
+            captured = self._compaction(record)
         elif kind == "missed":
             captured = self._missed(record)
         else:
@@ -79,7 +87,19 @@ class Capture:
             return Captured("skipped", "nothing was said")
         if wants_no_memory(clean("user", turn.user_text).text):
             return Captured("skipped", "asked not to be remembered")
+        if self._takes_back(turn, _string(record, "before")):
+            return Captured("skipped", "took back what was said before")
         return Captured("stored") if self.sessions.add_turn(turn) else Captured("known")
+
+    def _takes_back(self, turn: CapturedTurn, before: str) -> bool:
+        """Obey "forget that", where it is all that was said and the turn before it is surely the one that is meant."""
+        said = clean("user", turn.user_text)
+        if not before or not orders_forgetting(said.text):
+            return False
+        scope = scope_for(turn.user, turn.profile, self.settings.values.scopes.aliases)
+        order = (said.hash, clean("assistant", turn.assistant_text).hash)
+        with self.store.write() as db:
+            return take_back(self.sessions.archive, db, turn.session_id, scope, before, order, turn.at)
 
     def _refused(self, platform: str, session_id: str, at: float, session_key: str) -> str:
         """Why nothing of this session is kept, or ""."""
@@ -88,6 +108,51 @@ class Capture:
         if is_background(platform, session_id):
             return "not a person's turn"
         return "memory is off in this session" if self.sessions.off.is_off(session_id, at, key=session_key) else ""
+
+    # -- delegated work, and what the host is about to compact --------------------------------------------------------
+
+    def _delegation(self, record: Mapping[str, Any]) -> Captured:
+        """What a subagent did: said by the agent, in its parent's session. It shares the fate of the turn it served."""
+        turn = _turn_of(record, self.settings.profile)
+        refused = self._refused(turn.platform, turn.session_id, turn.at, _string(record, "session_key"))
+        if refused:
+            return Captured("skipped", refused)
+        if wants_no_memory(clean("user", _string(record, "asked")).text):
+            return Captured("skipped", "asked not to be remembered")
+        told = delegated_text(_string(record, "task"), _string(record, "result"), _string(record, "status"))
+        if not told:
+            return Captured("skipped", "nothing was said")
+        name = delegation_id(_string(record, "turn_id"), _string(record, "child_session_id") or turn.turn_id)
+        stored = self.sessions.add_turn(replace(turn, turn_id=name, user_text="", assistant_text=told))
+        return Captured("stored" if stored else "known")
+
+    def _compaction(self, record: Mapping[str, Any]) -> Captured:
+        """Turns of the window that nobody captured. Whose they are is sure only at this machine, where one person speaks."""
+        session_id, key, at = _string(record, "session_id"), _string(record, "session_key"), _time(record)
+        refused = self._refused(_string(record, "platform"), session_id, at, key)
+        if not refused and _string(record, "user") != "local":
+            refused = "others may have said it"
+        if not refused and self.sessions.off.was_ever_off(session_id, key):
+            refused = "memory was off in this session"
+        if refused:
+            return Captured("skipped", refused)
+        turns = [_turn_of({**record, **one, "turn_id": ""}, self.settings.profile) for one in _pairs(record.get("turns"))]
+        stored = sum(self._missing(turn, after) for turn, after in zip_longest(turns, turns[1:]))
+        if stored:
+            self.store.count("compaction_captured", stored, reason=session_id)
+        return Captured("stored") if stored else Captured("known")
+
+    def _missing(self, turn: CapturedTurn, after: CapturedTurn | None) -> bool:
+        """Store one turn of the window, unless it is known, was forgotten, or was not to be remembered."""
+        said = clean("user", turn.user_text)
+        took_back = after is not None and takes_back(clean("user", after.user_text).text)
+        if not said.text or took_back or takes_back(said.text) or wants_no_memory(said.text):
+            return False
+        hashes = (said.hash, clean("assistant", turn.assistant_text).hash)
+        scope = scope_for(turn.user, turn.profile, self.settings.values.scopes.aliases).key
+        if self.sessions.knows(turn.session_id, scope, hashes):
+            return False
+        return self.sessions.add_turn(replace(turn, turn_id=f"compacted:{turn.session_id}:{said.hash}"))
 
     # -- the host's memory tool ------------------------------------------------------------------------------------
 
@@ -178,6 +243,10 @@ def _turn_of(record: Mapping[str, Any], profile: str) -> CapturedTurn:
         user_text=user_text,
         assistant_text=assistant_text,
     )
+
+
+def _pairs(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _derived_id(record: Mapping[str, Any]) -> str:

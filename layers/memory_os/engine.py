@@ -44,7 +44,8 @@ from memory_os.searching import Searching
 from memory_os.sessions import Sessions
 from memory_os.sessions.schema import sessions as sessions_migrations
 from memory_os.store import Store, damage, is_damage, open_store
-from memory_os.text import plain_text
+from memory_os.taking_back import TakingBack
+from memory_os.text import plain_text, token_estimate
 from memory_os.tooling import Arguments, Caller
 from memory_os.understanding import Understanding
 from memory_os.understanding.person_tools import PersonTools
@@ -82,6 +83,7 @@ class Engine:
         self.wiki_neighbours = WikiNeighbours(store, self.index, self.indexing, self.wiki)
         self.capture = Capture(store, self.sessions, self.facts, settings)
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
+        self.taking_back = TakingBack(store, self.index, self.forgetting)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
         self.ground_truth = GroundTruth(settings, store, self.index, self.facts)
         self.understanding = Understanding(store, self.sessions, self.facts, self.fabric, self.workspace, settings)
@@ -143,6 +145,9 @@ class Engine:
         if payload.get("dry_run"):
             return self._explained(query)
         self._take_waiting()
+        if told := self.taking_back.told(query, plain_text(payload.get("before"))):
+            return {"mode": self.settings.values.ground_truth.mode, "context": told, "outcome": "injected", "lines": [],
+                    "reason": "something is taken back", "tokens": token_estimate(told), "milliseconds": 0.0}  # fmt: skip
         recalled = self.recaller.for_turn(query)
         self.ground_truth.began(query, recalled)
         return {
@@ -183,6 +188,10 @@ class Engine:
             at = payload.get("at")
             ended = float(at) if isinstance(at, (int, float)) else time.time()
             self.understanding.session_ended(plain_text(payload.get("session_id")), ended)
+        elif payload.get("event") == "compaction":
+            self._take_waiting()
+            told = self.understanding.before_compaction(plain_text(payload.get("session_id")), scope, time.time())
+            return {"ok": True, "verdict": "", "context": told}
         return {"ok": True, "verdict": self.ground_truth.watch.observe(payload, scope.key)}
 
     def check(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,6 +273,7 @@ class Engine:
         self.recaller.session_off = self.sessions.is_off
         self.recaller.first_turn_extras = self._first_turn
         self.recaller.notes = self.ground_truth.notes
+        self.taking_back.forgotten = self.ground_truth.forgotten
         self.forgetting.drop_backups = self.maintenance.full.drop
         self.forgetting.resting_on = self.understanding.resting_on
         self.forgetting.derived_from = self.understanding.reflection.resting_on

@@ -20,6 +20,7 @@ from memory_os.forget_documents import Cut, document_passages, forget_passages
 from memory_os.index import Index
 from memory_os.memory import DOCUMENT_LAYERS, SHARED_SCOPE, Layer, Passage, Scope, content_hash
 from memory_os.sessions import Sessions
+from memory_os.sessions.delegation import served
 from memory_os.sessions.quotes import Quotes
 from memory_os.spool_traces import Forgotten, remove_traces
 from memory_os.store import Store, sweep_partials
@@ -48,6 +49,7 @@ class Targets:
     passages: list[Passage] = field(default_factory=list)  # of workspace, fabric and documents
     session_id: str = ""
     everything: bool = False
+    alone: set[int] = field(default_factory=set)  # messages whose repeats in other turns stay
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.facts or self.passages)
@@ -119,6 +121,12 @@ class Forget:
             result["more"] = more
             result["next"] = f"{more} more match the query: call again with it."
         return result
+
+    def turn(self, turn_id: str, scope: Scope, now: float) -> dict[str, Any]:
+        """Forget one turn and what rests on it. The person's words go wherever they stand, the answer's only here."""
+        rows = self.store.rows("SELECT id, role FROM messages WHERE turn_id = ? AND scope = ?", (turn_id, scope.key))
+        targets = Targets([row["id"] for row in rows], alone={row["id"] for row in rows if row["role"] != "user"})
+        return self._forget(targets, Caller(scope=scope, now=now)) if targets else {"status": "nothing"}
 
     # -- what is meant ---------------------------------------------------------------------------------------------
 
@@ -201,7 +209,7 @@ class Forget:
         self._add_what_rests_on(targets, caller.scope)
         self._forget_elsewhere(targets.passages, caller.now, gone)
         with self.store.write() as db:
-            self._forget_messages(db, targets.messages, caller, gone)
+            self._forget_messages(db, targets, caller, gone)
             self._forget_facts(targets.facts, caller.now, gone)
             self._forget_traces(db, targets, caller.scope, gone)
         self._forget_queries(caller.scope, gone)
@@ -216,20 +224,34 @@ class Forget:
         for message_id in targets.messages:
             rows = self.store.rows(
                 "SELECT m.turn_id FROM messages m JOIN messages o ON o.content_hash = m.content_hash AND o.scope = m.scope"
-                " WHERE o.id = ? AND m.scope = ? AND m.turn_id <> ''",
+                " WHERE o.id = ? AND m.scope = ? AND m.turn_id <> ''"
+                # A turn that shares but an answer, or a "yes", with the one that is meant is another turn.
+                " AND (m.id = o.id OR (m.role = 'user' AND o.role = 'user' AND m.standing <> 'trivial'))",
                 (message_id, scope.key),
             )
             turns |= {row["turn_id"] for row in rows}
+        turns |= self._delegated(targets, turns, scope)
         facts, passages = self.resting_on(sorted(turns), scope.key)
         targets.facts += [one for one in facts if one not in targets.facts]
         targets.facts += [one for one in self.derived_from(targets.facts) if one not in targets.facts]
         there = {one.id for one in targets.passages}
         targets.passages += [one for one in passages if one.id not in there]
 
-    def _forget_messages(self, db: sqlite3.Connection, ids: Sequence[int], caller: Caller, gone: Gone) -> None:
+    def _delegated(self, targets: Targets, turns: set[str], scope: Scope) -> set[str]:
+        """The turns of work that was given away in these turns; their messages go as well."""
+        found: set[str] = set()
+        for turn in turns:
+            rows = self.store.rows(
+                "SELECT id, turn_id FROM messages WHERE turn_id >= ? AND turn_id < ? AND scope = ?", (*served(turn), scope.key)
+            )
+            targets.messages += [row["id"] for row in rows if row["id"] not in targets.messages]
+            found |= {row["turn_id"] for row in rows}
+        return found
+
+    def _forget_messages(self, db: sqlite3.Connection, targets: Targets, caller: Caller, gone: Gone) -> None:
         on_host = False
         hashes = set()
-        for message_id in dict.fromkeys(ids):
+        for message_id in dict.fromkeys(targets.messages):
             row = db.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
             if row is None or row["content_hash"] in hashes:
                 continue
@@ -237,13 +259,14 @@ class Forget:
             same = db.execute(
                 "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], row["scope"])
             ).fetchall()
+            same = [row] if message_id in targets.alone else same
             gone.quotes.add(same)
             for one in same:
                 self._note_passages(db, f"message:{one['id']}", gone)
             gone.texts.append(row["text"])
             gone.turns |= {one["turn_id"] for one in same} - {""}
             on_host = on_host or any(one["host_id"] is not None for one in same)
-        gone.counts["messages"] += self.sessions.forget(ids, caller.scope, caller.now)
+        gone.counts["messages"] += self.sessions.forget(targets.messages, caller.scope, caller.now, alone=targets.alone)
         if on_host or gone.counts["messages"]:
             gone.notes.append(
                 "Hermes keeps its own history in state.db, which memory-os never writes; what was forgotten is not imported"

@@ -18,7 +18,7 @@ HELD = 0.75
 # A forgotten "ok" is in half of all records: a text of fewer words must be all that is said.
 TERMS_LEAST = 3
 _Wanted = tuple[str, Sequence[str]]
-_TEXTS = ("user_message", "assistant_response", "content", "old_text")
+_TEXTS = ("user_message", "assistant_response", "content", "old_text", "task", "result", "asked")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 # More than any record has: a file of this size is no record.
 _READ_BYTES = 16 * 1024 * 1024
@@ -69,7 +69,15 @@ def _holds(raw: str, forgotten: Forgotten, wanted: Sequence[_Wanted], aliases: M
     if owner.key != forgotten.scope.key:
         return False
     in_session = bool(forgotten.session_id) and record.get("session_id") == forgotten.session_id
-    return forgotten.everything or in_session or _says([plain_text(record.get(name)) for name in _TEXTS], wanted)
+    return forgotten.everything or in_session or any(_says(texts, wanted) for texts in _texts_of(record))
+
+
+def _texts_of(record: Mapping[str, Any]) -> Iterator[list[str]]:
+    """What is said in a record, and in each turn of one that has several."""
+    turns = record.get("turns")
+    for one in (record, *(turns if isinstance(turns, list) else ())):
+        if isinstance(one, Mapping):
+            yield [plain_text(one.get(name)) for name in _TEXTS]
 
 
 def _parsed(raw: str) -> dict[str, Any] | None:

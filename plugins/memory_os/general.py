@@ -21,6 +21,8 @@ HOOKS = (
     "on_session_end",
     "on_session_finalize",
     "on_session_reset",
+    "subagent_start",
+    "subagent_stop",
     "pre_tool_call",
     "post_tool_call",
     "transform_tool_result",

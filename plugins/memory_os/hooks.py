@@ -11,9 +11,10 @@ import functools
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from . import courier, lookups, mirror, recall, spool, turn, window
+from . import courier, delegation, lookups, mirror, recall, spool, turn, window
 from .paths import Home, current_home
 from .state import Identity, shared
 
@@ -58,11 +59,13 @@ def pre_llm_call(
         turn_id=_text(turn_id),
         parent_session_id=_text(more.get("parent_session_id")),
     )
+    text = turn.user_text(user_message) if identity.kept else ""
+    visible = window.visible(conversation_history, user_message) if text else window.Window()
+    identity = replace(identity, asked=turn.edges(text), before=visible.before)
     _remember(home, _text(session_id), identity)
-    text = turn.user_text(user_message)
-    if not identity.kept or not text or turn.is_off(home, identity, _text(session_id)):
+    if not text or turn.is_off(home, identity, _text(session_id)):
         return None
-    visible = window.visible(conversation_history, user_message)
+    _note_compaction(home, identity, visible)
     context = recalled(home, question(identity, text, visible, first_turn=bool(more.get("is_first_turn"))))
     return {"context": context} if context else None
 
@@ -119,6 +122,22 @@ def _session_over(session_id: str, platform: str) -> None:
 
 
 @guarded
+def subagent_start(child_session_id: Any = "", child_goal: Any = None, **more: Any) -> None:
+    """Keep what a subagent is to do; the hook of its end is not told."""
+    delegation.begun(current_home(), _text(child_session_id), child_goal)
+
+
+@guarded
+def subagent_stop(
+    parent_session_id: Any = "", parent_turn_id: Any = "", child_session_id: Any = "", child_summary: Any = None, **more: Any
+) -> None:
+    """Put delegated work and its result on disk, as the parent's."""
+    home, session, child = current_home(), _text(parent_session_id), _text(child_session_id)
+    identity = turn.identity_of(home, session, turn_id=_text(parent_turn_id))
+    delegated(home, identity, session, child, delegation.ended(home, child), child_summary, _text(more.get("child_status")))
+
+
+@guarded
 def pre_tool_call(tool_name: Any = "", args: Any = None, **more: Any) -> dict[str, str] | None:
     """On a host with tool middleware nothing, at once; else a search for what was given may be answered here."""
     call = None if shared().middleware else lookups.concerning(tool_name, args, more)
@@ -160,6 +179,8 @@ HOOKS: dict[str, _Hook] = {
         on_session_end,
         on_session_finalize,
         on_session_reset,
+        subagent_start,
+        subagent_stop,
         pre_tool_call,
         post_tool_call,
         transform_tool_result,
@@ -184,6 +205,7 @@ def question(identity: Identity, text: str, visible: window.Window, *, first_tur
         "user_message": _cut(text),
         "first_turn": first_turn,
         "visible": visible.as_json(),
+        "before": visible.before,
         "at": time.time(),
     }
 
@@ -219,10 +241,22 @@ def capture_turn(
             "profile": identity.profile,
             "project": identity.project,
             "model": model,
+            "before": identity.before,
             "user_message": text,
             "assistant_response": turn.plain_text(answer)[: turn.MESSAGE_MAX_CHARS],
         },
     )
+
+
+def delegated(
+    home: Home, identity: Identity, session_id: str, child_session_id: str, task: Any, result: Any, status: str = ""
+) -> None:
+    """Spool what a subagent did for a session that may be captured."""
+    if not identity.kept or turn.unattended(session_id, identity.platform) or turn.is_off(home, identity, session_id):
+        return
+    record = delegation.record(identity, session_id, child_session_id, task, result, status)
+    if record is not None:
+        write_record(home, record)
 
 
 def mirror_memory(home: Home, session_id: str, identity: Identity, writes: list[mirror.Write]) -> None:
@@ -259,6 +293,11 @@ def write_record(home: Home, record: dict[str, Any]) -> bool:
     return written
 
 
+def whose(identity: Identity) -> dict[str, str]:
+    """Whose session it is, as the service asks it."""
+    return {"session_id": identity.session_id, "user": identity.user, "profile": identity.profile}
+
+
 def record_missed(home: Home, what: str, reason: str, seconds: float) -> None:
     """Put on record that an answer did not come in time, so that `status` can count it."""
     record = {"v": 1, "type": "missed", "at": time.time(), "what": what, "reason": reason}
@@ -278,6 +317,16 @@ def _remember(home: Home, session_id: str, identity: Identity) -> None:
     state.sessions.put(key, identity)
     if identity.turn_id:
         state.turns.put((str(home.hermes), identity.turn_id), identity)
+
+
+def _note_compaction(home: Home, identity: Identity, visible: window.Window) -> None:
+    """The host has put a summary in the place of turns: what they hold is read now, by whoever tells no provider before."""
+    if not visible.summary:
+        return
+    key = (str(home.hermes), identity.session_id)
+    if shared().compacted.get(key) != visible.summary:
+        shared().compacted.put(key, visible.summary)
+        courier.observe(home, "compaction", **whose(identity))
 
 
 def _seconds(milliseconds: Any) -> float:

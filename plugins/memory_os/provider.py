@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from . import hooks, host, mirror, offswitch, paths, schemas, tools, toolset, turn, window
+from . import compaction, hooks, host, mirror, offswitch, paths, schemas, standing, tools, toolset, turn, window
 from .paths import Home, home_of
 from .state import Identity, hooks_serve
 
@@ -77,6 +77,10 @@ class Facade:
     def system_prompt_block(self) -> str:
         return ""
 
+    def get_status_config(self, provider_config: Any = None) -> dict[str, Any]:
+        """Asked by `hermes memory status`."""
+        return dict(standing.of(self._home or paths.current_home()))
+
     def backup_paths(self) -> list[str]:
         """Our folder if it lies outside the Hermes home, whose backup carries it otherwise."""
         home = self._home or paths.current_home()
@@ -116,6 +120,24 @@ class Facade:
             found = mirror.of_provider(action, target, content, metadata)
             hooks.mirror_memory(home, self._session_id, self._identity(home), found)
 
+    def on_delegation(self, task: str, result: str, *, child_session_id: str = "", **_: Any) -> None:
+        """Delegated work and its result are the parent's to remember."""
+        home = self._where()
+        if self._writes and not hooks_serve(str(home.hermes), self._session_id):
+            identity = self._identity(home)
+            hooks.delegated(home, identity, self._session_id, str(child_session_id or ""), task, result)
+
+    def on_pre_compress(self, messages: Any, **_: Any) -> str:
+        """What is about to be compacted is captured and read first; the host's summary is told what is kept of it.
+
+        No hook stands before a compaction, so this is the façade's also where the hooks serve.
+        """
+        try:
+            return self._before_compaction(messages)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
+            hooks.note_fault(f"facade:on_pre_compress:{type(error).__name__}", error)
+            return ""
+
     def on_session_switch(
         self,
         new_session_id: str,
@@ -141,6 +163,18 @@ class Facade:
         """Nothing: no connection is kept."""
 
     # -- parts -------------------------------------------------------------------------------------------------------
+
+    def _before_compaction(self, messages: Any) -> str:
+        home, session_id = self._where(), self._session_id
+        identity = self._identity(home)
+        if not (self._writes and identity.kept) or turn.unattended(session_id, identity.platform):
+            return ""
+        if turn.is_off(home, identity, session_id):
+            return ""
+        found = compaction.record(identity, session_id, messages)
+        if found is not None:
+            hooks.write_record(home, found)
+        return compaction.known(home, {**hooks.whose(identity), "session_id": session_id})
 
     def _prefetch(self, query: Any, session_id: str) -> str:
         home = self._where()

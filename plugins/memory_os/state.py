@@ -89,6 +89,8 @@ class Identity:
     kept: bool = True
     session_id: str = ""
     key: str = ""  # the host's of the chat; threads without its context variables cannot ask for it
+    asked: str = ""  # beginning and end of what the person wrote in this turn: orders stand there
+    before: str = ""  # hash of what they had written before it, as it stands in the window
 
 
 class Counts:
@@ -125,6 +127,8 @@ def shared() -> Any:
     made.waited = {}  # memory-os root -> monotonic time of the last long wait
     made.given = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id): lines of memory stand in its prompt
     made.modes = {}  # Hermes home -> ground_truth.mode as the service last said it
+    made.delegated = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, child's session id) -> what it was to do
+    made.compacted = Expiring(_SESSIONS_MAX, _SESSIONS_SECONDS)  # (home, session id) -> hash of the host's last summary
     made.middleware = False  # whether the host runs our tool middleware
     made.counts = Counts()
     made.courier = None

@@ -43,11 +43,16 @@ def general_schemas() -> list[dict[str, Any]]:
 
 def configured_provider() -> str:
     """`memory.provider` of the host's config.yaml, or empty."""
-    load = host.find("hermes_cli.config", "load_config_readonly")
-    config = load() if load is not None else None
-    memory = config.get("memory") if isinstance(config, dict) else None
+    memory = host_config().get("memory")
     name = memory.get("provider") if isinstance(memory, dict) else ""
     return name.strip() if isinstance(name, str) else ""
+
+
+def host_config() -> dict[str, Any]:
+    """The host's config.yaml as it has read it; empty outside a host."""
+    load = host.find("hermes_cli.config", "load_config_readonly")
+    config = load() if load is not None else None
+    return config if isinstance(config, dict) else {}
 
 
 def facade_usable() -> bool:

@@ -44,6 +44,8 @@ _AUTO_SKILL = '[IMPORTANT: The "'
 _AUTO_SKILL_END = "then run them with the terminal tool using the absolute path."
 
 MESSAGE_MAX_CHARS = 1_000_000
+# Orders to remember nothing, or to forget, stand in the first or the last of these many characters.
+_EDGE_CHARS = 600
 
 
 def plain_text(content: Any) -> str:
@@ -68,6 +70,11 @@ def user_text(message: Any) -> str:
     if text.startswith(_AUTO_SKILL) and _AUTO_SKILL_END in text:
         text = _without_notes(text.rpartition(_AUTO_SKILL_END)[2].strip())
     return "" if _HARNESS.match(text) else text[:MESSAGE_MAX_CHARS]
+
+
+def edges(text: str) -> str:
+    """Beginning and end of a message."""
+    return text if len(text) <= 2 * _EDGE_CHARS else f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
 
 
 def unattended(session_id: str, platform: str, parent_session_id: str = "") -> str:

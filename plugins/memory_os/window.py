@@ -30,6 +30,8 @@ class Window:
 
     hashes: list[str] = field(default_factory=list)
     handles: list[str] = field(default_factory=list)
+    before: str = ""  # hash of the last thing the person wrote
+    summary: str = ""  # hash of the host's summary of what it took away, if it did
 
     def as_json(self) -> dict[str, Any]:
         return {"hashes": self.hashes, "handles": self.handles}
@@ -41,6 +43,7 @@ def visible(history: Any, current: Any = None) -> Window:
     earlier = _without_current(messages, current)[-_MESSAGES_MAX:]
     hashes: dict[str, None] = {}
     handles: dict[str, None] = {}
+    before = summary = ""
     for message in earlier:
         role = message.get("role")
         if role != "user" and role != "assistant":  # compared, not looked up: it may be unhashable
@@ -53,13 +56,20 @@ def visible(history: Any, current: Any = None) -> Window:
             text = _FENCE.sub("", text)  # newer hosts append the block to an image message as a part of its own
         text = text.strip()
         if not text or text.startswith(_COMPACTION):
+            summary = content_hash(text) if text else summary
             continue
-        hashes[content_hash(text)] = None
-        if role == "user" and text.startswith(_SKILL):
-            text = user_text(text)
-            if text:
-                hashes[content_hash(text)] = None
-    return Window(hashes=list(hashes), handles=list(handles))
+        known = _hashes(role, text)
+        hashes.update(dict.fromkeys(known))
+        before = known[-1] if role == "user" else before
+    return Window(hashes=list(hashes), handles=list(handles), before=before, summary=summary)
+
+
+def _hashes(role: Any, text: str) -> list[str]:
+    """Of a message, and of the person's words in a skill's body."""
+    known = [content_hash(text)]
+    if role == "user" and text.startswith(_SKILL) and (said := user_text(text)):
+        known.append(content_hash(said))
+    return known
 
 
 def content_hash(text: str) -> str:

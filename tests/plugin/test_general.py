@@ -77,7 +77,7 @@ def test_an_older_host_without_sections_and_unloading_is_served_as_well(monkeypa
     monkeypatch.delattr(General, "on_unload")
     context = General()
     register(context)
-    assert len(context.said["hooks"]) == 9
+    assert len(context.said["hooks"]) == 11
 
 
 def test_the_hosts_text_scan_finds_a_provider_and_the_manifest_says_it_is_more() -> None:

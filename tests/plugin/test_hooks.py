@@ -73,8 +73,9 @@ def test_the_service_is_told_who_asks_what_and_what_stands_in_the_window(home: p
     }
     assert set(asked) == {
         "v", "turn_id", "session_id", "parent_session_id", "platform", "user", "profile", "project", "user_message",
-        "first_turn", "visible", "at",
+        "first_turn", "visible", "before", "at",
     }  # fmt: skip
+    assert asked["before"] == window.content_hash("earlier"), "what the person wrote before"
 
 
 def test_nothing_found_is_nothing_said(peer: Peer, spooled: Spooled) -> None:
@@ -172,6 +173,7 @@ def test_a_turn_is_on_disk_when_the_hook_returns_and_the_service_is_nudged(
         "profile": "default",
         "project": "",
         "model": "m",
+        "before": "",
         "user_message": "Where is the key?",
         "assistant_response": "In the drawer.",
     }

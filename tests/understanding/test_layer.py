@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,44 @@ def test_what_rests_on_a_forgotten_turn_goes_with_it(bench: Bench) -> None:
     assert result["status"] == "forgotten"
     assert bench.facts() == [] and bench.engine.fabric.cards() == [] and not bench.engine.workspace.creative().learnings
     assert not list(bench.settings.fabric_dir.glob("*.md"))
+
+
+def test_delegated_work_is_read_with_the_session_it_served(bench: Bench) -> None:
+    bench.said("Have somebody look which ports the scale house uses.", "It is under way.", at=NOW)
+    record = {"v": 1, "type": "delegation", "turn_id": "s1:1", "session_id": "s1", "child_session_id": "c1", "platform": "cli",
+              "user": "local", "profile": "default", "at": NOW + 1, "task": "Find the ports of the scale house",
+              "result": "The scale house listens on port 7411.", "status": "completed"}  # fmt: skip
+    bench.engine.capture.take(record)
+    bench.answers(answer(facts=[fact("The scale house listens on port 7411.", "T2")]))
+    assert bench.understand() == [{"turns": 2, "kept": 1, "dropped": {}}]
+    (prompt,) = bench.prompts
+    assert "person: (nothing)" in prompt and "Find the ports of the scale house" in prompt
+    (kept,) = bench.facts()
+    assert kept.evidence == "delegation:s1:1:c1"
+
+
+def compacting(bench: Bench, session: str = "s1") -> str:
+    told = {"event": "compaction", "session_id": session, "user": "local", "profile": "default"}
+    return str(bench.engine.observe(told)["context"])
+
+
+def test_before_a_compaction_turns_are_due_at_once_and_what_is_kept_is_told(bench: Bench) -> None:
+    now = time.time()
+    bench.said("The crane is painted yellow next spring.", at=now - 50)
+    assert not bench.layer.due(now) and compacting(bench) == ""
+    assert len(bench.layer.due(now)) == 1, "read now, not after idleness"
+    bench.answers(answer(
+        facts=[fact("The crane is painted yellow next spring.")],
+        entries=[{"type": "decision", "summary": "Paint the crane yellow", "turn": "T1"}],
+    ))  # fmt: skip
+    bench.understand(now + 1)
+    told = compacting(bench)
+    assert "painted yellow next spring" in told and "Paint the crane yellow" in told and "(f:" in told
+    assert compacting(bench, "s2") == ""
+    bench.said("It is green after all.", at=time.time() + 60)
+    assert not bench.layer.due(time.time() + 61), "what is said afterwards waits for its own time"
+    bench.engine.call_tool("memory_forget", {"session": "s1", "confirm": True}, {"user": "local", "profile": "default"})
+    assert compacting(bench) == ""
 
 
 TAKEN_BACK = {

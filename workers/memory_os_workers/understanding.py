@@ -87,6 +87,7 @@ class Understander:
     def _jobs(self) -> list[tuple[str, list[Any]]]:
         """What failed for good stays with the dead letters until somebody requeues it, or until there is more to it."""
         layer, now = self._engine.understanding, time.time()
+        self._engine.taking_back.carry_out(now)
         read = [(READ, [one.session_id, one.scope, one.watermark]) for one in layer.due(now)]
         think = [(THINK, [scope, question]) for scope, question in layer.person.due(now)]
         layer.reflection.retire(now)

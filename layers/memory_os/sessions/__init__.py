@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_os.config import Settings
@@ -199,6 +199,19 @@ class Sessions:
         )
         return {source_of(row["id"]) for row in rows}
 
+    def knows(self, session_id: str, scope: str, hashes: Sequence[str]) -> bool:
+        """Whether a turn of one of these texts was captured in this conversation, or one of them was forgotten at any time."""
+        with self.store.write() as db:
+            if any(tombstones.forgotten_at(db, scope, one) is not None for one in hashes):
+                return True
+            lineage = self.archive.lineage_of(db, session_id)
+            return bool(
+                db.execute(
+                    "SELECT 1 FROM messages WHERE lineage = ? AND turn_id <> '' AND role = 'user' AND content_hash = ? LIMIT 1",
+                    (lineage, hashes[0]),
+                ).fetchone()
+            )
+
     def of_session(self, session_id: str, scope: Scope) -> list[Row]:
         """The archived messages of a session, in the order they came; only the caller's own."""
         return self.store.rows(
@@ -208,8 +221,11 @@ class Sessions:
     def of_scope(self, scope: Scope) -> list[Row]:
         return self.store.rows("SELECT * FROM messages WHERE scope = ? ORDER BY id", (scope.key,))
 
-    def forget(self, message_ids: Sequence[int], scope: Scope, now: float) -> int:
-        """Delete messages of this scope, with every repeat of their text, and let no import bring them back."""
+    def forget(self, message_ids: Sequence[int], scope: Scope, now: float, *, alone: Collection[int] = ()) -> int:
+        """Delete messages of this scope, with every repeat of their text, and let no import bring them back.
+
+        The repeats of those that are named in `alone` stay.
+        """
         deleted = 0
         quotes = Quotes(scope.key)
         with self.store.write() as db:
@@ -222,6 +238,7 @@ class Sessions:
                 same = db.execute(
                     "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], scope.key)
                 ).fetchall()
+                same = [row] if message_id in alone else same
                 quotes.add(same)
                 deleted += self.archive.delete(db, same)
                 tombstones.bury(db, scope.key, [row["content_hash"]], now)

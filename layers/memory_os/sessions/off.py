@@ -37,6 +37,16 @@ class OffSwitch:
             return True
         return at is not None and any(self._was_off(name, at) for name in names)
 
+    def was_ever_off(self, session_id: str, key: str = "") -> bool:
+        """Whether a chat was without memory at any time: then what stands in its window may have been said meanwhile."""
+        if self.is_off(session_id, key=key):
+            return True
+        names = [digest(name) for name in (session_id, key) if name]
+        if any(path.name.partition(".")[0] in names for path in self._folder.glob("*")):
+            return True
+        marks = ",".join("?" * len(names))
+        return self.store.row(f"SELECT 1 FROM off_periods WHERE digest IN ({marks})", tuple(names)) is not None
+
     def observe(self, now: float) -> None:
         """Note which chats are off, and until when those were that no longer are."""
         present = self._markers()

@@ -75,3 +75,12 @@ def m003_turns_of_each(db: Database) -> None:
     """A turn id is the host's word; two people's turns may have the same one."""
     db.conn.execute("DROP INDEX messages_turn")
     db.conn.execute("CREATE UNIQUE INDEX messages_turn ON messages(turn_id, scope, role) WHERE turn_id <> ''")
+
+
+@sessions()
+def m004_taken_back(db: Database) -> None:
+    """Turns that their person took back and that are yet to be forgotten everywhere. They hold no text."""
+    db.conn.execute(
+        "CREATE TABLE taken_back(scope TEXT NOT NULL, turn_id TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(scope, turn_id))"
+        " WITHOUT ROWID"
+    )

@@ -16,7 +16,7 @@ from memory_os.config import Settings
 from memory_os.errors import BadRequest
 from memory_os.fabric import Fabric
 from memory_os.facts import Fact, Facts
-from memory_os.memory import Passage
+from memory_os.memory import Passage, Scope
 from memory_os.sessions import Sessions
 from memory_os.store import Store
 from memory_os.tooling import Caller
@@ -111,6 +111,13 @@ class Understanding:
                 " ON CONFLICT(scope, session_id) DO UPDATE SET ended_at = excluded.ended_at",
                 (session_id, at),
             )
+
+    def before_compaction(self, session_id: str, scope: Scope, now: float) -> str:
+        """The host is about to compact a session: its turns are due at once. Returns what is kept of it already, or ""."""
+        from memory_os.understanding.condensing import condensed
+
+        self.session_ended(session_id, now)
+        return condensed(self._store, self._passages, session_id, scope, now)
 
     # -- what came of it -----------------------------------------------------------------------------------------------
 
@@ -278,7 +285,7 @@ class Understanding:
         from memory_os.understanding.admission import Evidence
 
         row = db.execute(
-            "SELECT project, platform FROM messages WHERE turn_id = ? AND scope = ? AND role = 'user'", (turn.id, scope)
+            "SELECT project, platform FROM messages WHERE turn_id = ? AND scope = ? ORDER BY role DESC", (turn.id, scope)
         ).fetchone()
         project, platform = ("", "") if row is None else (row["project"], row["platform"])
         return Evidence(turn, [*injected_lines(db, turn.id), *ours], boot, project, platform)

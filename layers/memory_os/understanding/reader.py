@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_os.config import UnderstandingSettings
+from memory_os.sessions.delegation import IS_DELEGATION
 from memory_os.store import Row, Store
 from memory_os.text.smalltalk import is_small_talk
+from memory_os.text.withdrawal import takes_back
 from memory_os.understanding.transcript import Turn
-from memory_os.understanding.withdrawal import takes_back
 
 # Handed out at a time; two questions hold fewer of all but the shortest.
 TURNS_MAX = 200
 # A message that was imported first and claimed by a turn later has an old number: all are looked at this often.
 _FULL_LOOK_S = 600.0
 _WAITING = (
-    "m.role = 'user' AND m.turn_id <> '' AND m.standing <> 'withdrawn' AND m.id >= :mark"
+    f"(m.role = 'user' OR {IS_DELEGATION.format(alias='m')}) AND m.turn_id <> '' AND m.standing <> 'withdrawn' AND m.id >= :mark"
     " AND NOT EXISTS(SELECT 1 FROM understood_turns u WHERE u.scope = m.scope AND u.turn_id = m.turn_id)"
 )
 
@@ -84,8 +85,9 @@ class Reader:
     def turns(self, scope: str, session_id: str, watermark: int) -> list[Turn]:
         """The unread turns of a session up to a message's number, oldest first, at most TURNS_MAX."""
         rows = self._store.rows(
-            "SELECT m.turn_id, m.said_at, m.text, coalesce((SELECT a.text FROM messages a WHERE a.turn_id = m.turn_id AND"
-            " a.scope = m.scope AND a.role = 'assistant' AND a.standing <> 'withdrawn' ORDER BY a.id DESC LIMIT 1), '') AS answer"
+            "SELECT m.turn_id, m.said_at, iif(m.role = 'user', m.text, '') AS text,"
+            " coalesce((SELECT a.text FROM messages a WHERE a.turn_id = m.turn_id AND a.scope = m.scope"
+            " AND a.role = 'assistant' AND a.standing <> 'withdrawn' ORDER BY a.id DESC LIMIT 1), '') AS answer"
             f" FROM messages m WHERE {_WAITING} AND m.scope = :scope AND m.session_id = :session AND m.id <= :last"
             " ORDER BY m.id LIMIT :limit",
             {"mark": 0, "scope": scope, "session": session_id, "last": watermark, "limit": TURNS_MAX},
@@ -101,7 +103,7 @@ def sorted_out(turns: Sequence[Turn]) -> tuple[list[Turn], dict[str, str]]:
             left[one.id] = "withdrawn"
             if number:
                 left[turns[number - 1].id] = "withdrawn"
-        elif is_small_talk(one.question):
+        elif one.question and is_small_talk(one.question):
             left.setdefault(one.id, "small talk")
     return [one for one in turns if one.id not in left], left
 

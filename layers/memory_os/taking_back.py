@@ -1,0 +1,60 @@
+"""A person says "forget that": what is said of it to the agent in that turn, and the forgetting, in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memory_os.constants import FENCE_CLOSE, FENCE_OPEN
+from memory_os.forget import Forget
+from memory_os.index import Index
+from memory_os.recall import Query
+from memory_os.recall.rendering import PREAMBLE
+from memory_os.sessions.archive import source_of
+from memory_os.sessions.taken_back import done, preceding, waiting
+from memory_os.store import Store
+from memory_os.text.withdrawal import orders_forgetting, takes_back
+from memory_os.understanding.scopes import scope_of_key
+
+_GOES = "what was said just before this message leaves memory-os with this turn; Hermes's own history keeps its copy"
+_ASK = "what was said just before this message; if the person means that, memory_forget with these ids deletes it"
+
+
+class TakingBack:
+    """Thread-safe."""
+
+    def __init__(self, store: Store, index: Index, forgetting: Forget) -> None:
+        self._store = store
+        self._index = index
+        self._forgetting = forgetting
+        self.forgotten: Callable[[], None] = lambda: None
+
+    def told(self, query: Query, before: str) -> str:
+        """The block of a turn in which something is taken back; "" in all others. It names ids, and quotes nothing."""
+        if not before or not takes_back(query.text):
+            return ""
+        with self._store.write() as db:
+            meant = preceding(db, query.session_id, query.scope.key, before)
+            if meant is None:
+                return ""
+            ids = [
+                row["id"]
+                for row in db.execute(
+                    "SELECT id FROM messages WHERE turn_id = ? AND scope = ? ORDER BY id", (meant["turn_id"], query.scope.key)
+                )
+            ]
+        handles = [one.handle for number in ids for one in self._index.of_source(source_of(number))[:1]]
+        if not handles:
+            return ""
+        line = f"- ({') ('.join(handles)}) {_GOES if orders_forgetting(query.text) else _ASK}"
+        return f"{FENCE_OPEN}\n{PREAMBLE}\n[sessions]\n{line}\n{FENCE_CLOSE}"
+
+    def carry_out(self, now: float) -> int:
+        """Forget what was taken back, everywhere. Returns how many turns. Raises what memory.db raises."""
+        found = waiting(self._store)
+        for one in found:
+            self._forgetting.turn(one.turn_id, scope_of_key(one.scope), now)
+            done(self._store, one)
+            self._store.count("taken_back", reason=one.turn_id)
+        if found:
+            self.forgotten()
+        return len(found)
