@@ -16,6 +16,7 @@ from memory_os.ground_truth.values import disagree, values
 from support.library import real_embedder
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "attribution.json"
+UNSEEN = FIXTURE.with_name("attribution_unseen.json")
 PORT = Given("f:aaaaaaaa", "The staging gateway listens on port 8443.")
 ASKED = "How do I reach the staging gateway?"
 
@@ -71,9 +72,45 @@ def test_precision_and_recall_on_labelled_turns(likeness: Any, record_property: 
     assert found["ignored"][1] >= 0.98, table
 
 
+def unseen(which: str, likeness: Any) -> Counter[tuple[str, str]]:
+    """(label, found) over the turns that the rules were not made with."""
+    table: Counter[tuple[str, str]] = Counter()
+    for turn in json.loads(UNSEEN.read_text("utf-8"))["turns"]:
+        if turn["set"] == which:
+            actions = [Action(*action) for action in turn["actions"]]
+            (use,) = attribute(turn["question"], turn["answer"], [Given("f:aaaaaaaa", turn["line"])], actions, likeness=likeness)
+            table[turn["label"], use.outcome.value] += 1
+    return table
+
+
+@pytest.mark.parametrize(("which", "recall"), [("first", 0.95), ("second", 0.85)])
+def test_contradictions_on_turns_written_before_the_rules_saw_them(which: str, recall: float) -> None:
+    """No line is called contradicted that is not; what is missed is stated in docs/layers/7-ground-truth.md."""
+    table = unseen(which, lambda *_: None)
+    assert not [pair for pair in table if pair[1] == "contradicted" and pair[0] != "contradicted"], table
+    found = table["contradicted", "contradicted"]
+    assert found >= recall * sum(count for (label, _), count in table.items() if label == "contradicted"), table
+
+
+def test_use_on_turns_written_before_the_rules_saw_them() -> None:
+    table = unseen("first", meaning)
+    assert table["used", "used"] >= 0.95 * sum(count for (label, _), count in table.items() if label == "used"), table
+    assert not table["ignored", "used"] and not table["contradicted", "used"], table
+
+
+def test_an_answer_that_says_the_opposite_did_not_use_the_line() -> None:
+    """Whoever made it say so: by words and by meaning the two are near."""
+    line = Given("f:aaaaaaaa", "Nightly recording is turned on for the roof antenna.")
+    for said in ("Nightly recording of the roof antenna is turned off.", "It is disabled: nightly recording of the roof antenna."):
+        assert attribute("Why?", said, [line], likeness=lambda *_: 0.9)[0].outcome is Outcome.IGNORED
+    assert attribute("Why?", "Nightly recording of the roof antenna is turned on.", [line])[0].outcome is Outcome.USED
+
+
 def test_the_labelled_turns_are_enough() -> None:
     turns = list(labelled())
     assert len(turns) >= 200 and len({name.split()[0] for name, *_ in turns}) >= 4
+    held = json.loads(UNSEEN.read_text("utf-8"))["turns"]
+    assert len(held) >= 130 and len({turn["language"] for turn in held}) == 7
 
 
 def outcome(answer: str, *actions: Action, line: Given = PORT, question: str = ASKED) -> tuple[str, str]:

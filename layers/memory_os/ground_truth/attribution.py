@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memory_os.ground_truth.detection import Given
-from memory_os.ground_truth.opposites import says_otherwise
+from memory_os.ground_truth.opposites import opposed, says_otherwise
 from memory_os.ground_truth.units import missing, share, units
 from memory_os.ground_truth.values import alike, named, values
 
@@ -72,12 +72,12 @@ def _use(question: str, answer: str, line: Given, actions: Sequence[Action], lik
     against = contradiction(line.text, answer, actions)
     if against is not None:
         return Use(line, Outcome.CONTRADICTED, against[0], against[1])
-    method = _used(question, answer, line)
-    if method:
+    method, denied = _used(question, answer, line), opposed(line.text, answer)
+    if method and not (method == "paraphrased" and denied):
         return Use(line, Outcome.USED, method)
     if any(_follows(question, action.arguments, line.text) for action in actions):
         return Use(line, Outcome.USED, "followed")
-    cosine = likeness(line, sentences(answer)) if _may_mean(question, line.text, actions) else None
+    cosine = likeness(line, sentences(answer)) if not denied and _may_mean(question, line.text, actions) else None
     if cosine is not None and cosine >= _LIKE:
         return Use(line, Outcome.USED, "meant")
     return Use(line, Outcome.IGNORED)

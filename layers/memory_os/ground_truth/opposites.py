@@ -12,10 +12,15 @@ from collections.abc import Sequence
 
 from memory_os.ground_truth.polarity import Pole, Slot, assigned, folded, poles, slots_named, stated
 from memory_os.ground_truth.units import missing, units
+from memory_os.ground_truth.values import named, values
 
-# Of the units that name what the line is about, the output (or what the tool was given) must have.
+# Of the units that name what the line is about, the output or what the tool was given must have; or both of them these.
 _HEAD_SHARE = 0.5
-_SUBJECT_SHARE = 0.4
+_BOTH_SHARE = 1 / 3
+# Where a thing is says nothing of which thing it is.
+_PLACE = re.compile(r"(?:^|\s)(?:on|in|at|auf|im|in|am|bei|no|na|nos|nas|em|на|в|على|في)\s")
+_COPULA = re.compile(r"\b(?:is|are|ist|sind|läuft|é|está)\s")
+_SUBJECT_SHARE = 1 / 3
 # A heading stands this many lines above, at most.
 _ABOVE = 2
 _LONE_WORD = re.compile(r"[*\s]*([A-Za-z][\w./-]{1,40})\s*")
@@ -39,10 +44,9 @@ def _opposite(line: str, answer: str, arguments: str, pieces: Sequence[str]) -> 
         against = [one for one in poles(answer) if one.axis == mine.axis]
         if not against or any(one.pole == mine.pole for one in against):
             continue
-        head = _head(line, mine)
-        if not head or not _on_one_side(line, mine):
+        if not _on_one_side(line, mine):
             continue
-        found = _piece_against(mine, head, arguments, pieces)
+        found = _piece_against(mine, line, arguments, pieces)
         if found:
             return found
     return ""
@@ -53,13 +57,21 @@ def _on_one_side(line: str, mine: Pole) -> bool:
     return all(other.pole == mine.pole for other in poles(line) if other.axis == mine.axis)
 
 
-def _piece_against(mine: Pole, head: Sequence[str], arguments: str, pieces: Sequence[str]) -> str:
+def opposed(line: str, answer: str) -> bool:
+    """Whether an answer says nothing but the opposite of a line, on whatever it was found: it did not use that line."""
+    said = {(one.axis, one.pole) for one in poles(answer)}
+    mine = [one for one in poles(line) if (one.axis, -one.pole) in said or (one.axis, one.pole) in said]
+    return bool(mine) and all((one.axis, one.pole) not in said for one in mine)
+
+
+def _piece_against(mine: Pole, line: str, arguments: str, pieces: Sequence[str]) -> str:
     """A piece that has the opposite, of this subject, where no piece of this subject has the same."""
+    head, paths = _head(line, mine), [value for value in values(line) if "." in value or "/" in value]
     asked = _has(head, arguments)
     found = ""
     for piece in pieces:
         said = {one.pole for one in poles(piece) if one.axis == mine.axis}
-        if not said or not (asked or _has(head, piece)):
+        if not said or not (asked or _has(head, piece) or _in_both(head, piece, arguments) or _of_a_path(paths, piece)):
             continue
         if mine.pole in said:
             return ""
@@ -70,20 +82,40 @@ def _piece_against(mine: Pole, head: Sequence[str], arguments: str, pieces: Sequ
 def _head(line: str, mine: Pole) -> list[str]:
     """The units that name the subject: before the word that says how it is, or after it where it comes first."""
     normal = folded(line)
-    before = _specific(normal[: mine.start])
-    return before or _specific(normal[mine.end :])
+    before, after = normal[: mine.start], normal[mine.end :]
+    place = _PLACE.search(before)
+    if place and before[: place.start()].strip():
+        before = before[: place.start()]
+    elif place:  # "Auf dem Rechner ist das Programm …"
+        before = before[copula.end() :] if (copula := _COPULA.search(before)) else before
+    one, other = _specific(before), _specific(after)
+    # "电脑已安装 ffmpeg": the Latin name in another script is the subject, on whichever side it stands.
+    return other if not one or (_latin(other) and not _latin(one)) else one
 
 
 def _specific(text: str) -> list[str]:
     """Without words for kinds of things; of a text in another script, the Latin names in it where it has any."""
     found = [unit for unit in units(text) if unit not in _KINDS]
-    latin = [unit for unit in found if all(char < "\u0370" for char in unit)]
-    return latin if latin and len(latin) < len(found) else found
+    latin = [unit for unit in found if _latin([unit])]
+    return latin if latin and not _latin(folded(text).split()) else found
 
 
-def _has(head: Sequence[str], text: str) -> bool:
+def _latin(words: Sequence[str]) -> bool:
+    return bool(words) and all(char < "\u0370" for word in words for char in word)
+
+
+def _has(head: Sequence[str], text: str, least: float = _HEAD_SHARE) -> bool:
     found = len(head) - len(missing(head, units(text)))
-    return found >= 1 and found >= _HEAD_SHARE * len(head)
+    return found >= 1 and found >= least * len(head)
+
+
+def _in_both(head: Sequence[str], piece: str, arguments: str) -> bool:
+    """A name among other words of the line, which the command asked for and the piece speaks of."""
+    return _has(head, piece, _BOTH_SHARE) and _has(head, arguments, _BOTH_SHARE)
+
+
+def _of_a_path(paths: Sequence[str], piece: str) -> bool:
+    return any(named(path, set(values(piece))) for path in paths)
 
 
 # -- another word in the same place --------------------------------------------------------------------------------------

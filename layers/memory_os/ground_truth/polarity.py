@@ -20,26 +20,31 @@ _WORDS: tuple[tuple[str, int, str], ...] = (
     ("run", 1, r"running|runs|started|alive|online|is up(?! to)|läuft|laufen|gestartet|a correr|a funcionar|em execução|rodando"
      r"|funcionando|corre|funciona|iniciad[oa]s?|работа(?:ет|ют)|запущен\w*|[يت]عمل|قيد التشغيل|运行|在线|已启动|稼働|動いて|動作し"
      r"|実行中|起動し"),
-    ("run", -1, r"stopped|dead|(?<=active: )failed|crashed|offline|is down|gestoppt|angehalten|abgestürzt|parad[oa]s?"
+    ("run", -1, r"stopped|dead|exited|(?<=active: )failed|^failed$|crashed|offline|is down|gestoppt|angehalten|abgestürzt|parad[oa]s?"
      r"|interrompid[oa]s?|остановлен\w*|остановил\w*|упал\w*|متوقف\w*|توقفت?|停止|已停|停机|崩溃|离线|停止|止まって|落ちて"),
     ("run enable", 1, r"(?:active|aktiv|ativ[oa]s?)(?! ?[:=])|активн\w+|نشطة?"),
     ("run enable", -1, r"inactive|inaktiv|inativ[oa]s?|неактивн\w+|off|выключен\w*"),
-    ("enable", 1, r"enabled|activated|(?:turned|switched|is|are) on(?= *(?:$|[.,;!)]|now\b|again\b))|aktiviert|eingeschaltet"
+    ("enable", 1, r"enabled|activated|(?:turned|switched) on|(?:is|are) on(?= *(?:$|[.,;!)]|now\b|again\b|for\b))"
+     r"|(?:ist|sind) an(?= *(?:$|[.,;!]))"
+     r"|(?<=[:=] )an$|aktiviert|eingeschaltet"
      r"|angeschaltet|ativad[oa]s?|habilitad[oa]s?|ligad[oa]s?|включ[её]н\w*|активирован\w*|مفعل\w*|ممكنة?|مشغلة?|启用|开启|有効|オン"),
-    ("enable", -1, r"disabled|deactivated|deaktiviert|ausgeschaltet|abgeschaltet|desativad[oa]s?|desabilitad[oa]s?|desligad[oa]s?"
-     r"|отключ[её]н\w*|деактивирован\w*|معطل\w*|禁用|已关闭|停用|無効|オフ"),
+    ("enable", -1, r"disabled|deactivated|deaktiviert|ausgeschaltet|abgeschaltet|(?:ist|sind) aus(?= *(?:$|[.,;!]))"
+     r"|(?<=[:=] )aus$|desativad[oa]s?|desabilitad[oa]s?|desligad[oa]s?"
+     r"|отключ[её]н\w*|деактивирован\w*|معطل\w*|禁用|关闭|停用|無効|オフ"),
     # What a setting says of itself; alone these words say too much.
     ("enable truth", 1, r"(?:(?<=[:=])|(?<=[:=] )|(?<=is )|(?<=are )|(?<=set to ))(?:true|yes|on)(?= *(?:$|[.,;!)]))"),
     ("enable truth", -1, r"(?:(?<=[:=])|(?<=[:=] )|(?<=is )|(?<=are )|(?<=set to ))(?:false|no)(?= *(?:$|[.,;!)]))"),
-    ("exist", 1, r"exists?|is present|lies in|is (?:kept|stored|located) in|there (?:is|are)(?! no)|existiert|vorhanden|liegt|befindet"
+    ("exist", 1, r"exists?|is present|(?:lies|lives) in|is (?:kept|stored|located) in"
+     r"|there (?:is|are)(?! no)|existiert|vorhanden|liegt|befindet"
      r"|gibt es|existem?|encontra-se|está na pasta|está no ficheiro|существу[ею]т|лежит|находится|имеется|موجودة?|[يت]وجد|存在|位于|放在"
      r"|あります|にある|置かれ"),
-    ("exist", -1, r"no such file|there (?:is|are) no|missing|is gone|nonexistent|deleted|fehlt|gelöscht|inexistente|apagad[oa]s?"
-     r"|нет такого файла|больше нет|отсутству[ею]т|удал[её]н\w*|没有那个文件|找不到|已删除|そのような|削除され"),
-    ("exist install", -1, r"not found|nicht gefunden|não (?:foi )?encontrad[oa]s?|не найден\w*|未找到|لم يتم العثور|見つかりません"
+    ("exist", -1, r"no such file|there (?:is|are) no|is gone|nonexistent|deleted|gelöscht|inexistente|apagad[oa]s?"
+     r"|нет такого файла|больше нет|нет(?= *(?:$|[.,!]))|удал[её]н\w*|没有那个文件|找不到|已删除|そのような|削除され"),
+    ("exist install", -1, r"not found|missing|fehlt|falta|отсутству[ею]т|缺少|nicht gefunden"
+     r"|não (?:foi )?encontrad[oa]s?|не найден\w*|未找到|لم يتم العثور|見つかりません"
      r"|見つからない"),
     ("install", 1, r"installed|installiert|instalad[oa]s?|установлен\w*|مثبتة?|已安装|安装在|安装了|インストールされ|インストール済"),
-    ("install", -1, r"uninstalled|no module named|找不到命令"),
+    ("install", -1, r"uninstalled|no module named|找不到命令|没有安装|未安装"),
 )  # fmt: skip
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _AXES = tuple((tuple(axes.split()), pole) for axes, pole, _ in _WORDS)
@@ -57,7 +62,7 @@ _NOT_BEFORE = re.compile(
     r"|(?:不|没有?|未|尚未|并未)[再在]?)$"
 )
 _NOT_AFTER = re.compile(
-    r"^(?:\s+[^\W\d_]+){0,3}\s+nicht\b|^[\u3040-\u309f]{0,4}(?:ません|ない|いません|ではあり?ま?せん|ではない)"
+    r"^(?:\s+(?!und\b|oder\b|aber\b|sondern\b)[^\W\d_]+){0,3}\s+nicht\b|^[\u3040-\u309f]{0,4}(?:ません|ない|いません|ではあり?ま?せん|ではない)"
 )
 _TASHKEEL = re.compile("[\u064b-\u0652]")
 
@@ -85,6 +90,9 @@ _QUOTED = rf"[`'\"«]?({_WORD})(?![a-z0-9_/-])[`'\"»]?"
 # Of a word that only stands beside it ("branch main"), the clause ends there or goes on with where and when.
 _CLAUSE = r"(?=\s*(?:$|[.,;:!?)）。、，]|[^\x00-\x7f]|(?:in|on|at|for|by|since|and|with|an|im|für|und|seit|em|no|na|para|e|desde)\b))"
 _VALUE_AFTER = re.compile(rf"^\s*(?:(?:[:=：]|{_JOINS}\b|[はが是为])\s*{_QUOTED}|{_QUOTED}{_CLAUSE})")
+# German puts its verb last: "wird aus dem Zweig stabil gebaut".
+_FROM_BEFORE = re.compile(r"\b(?:aus|von|im|auf)(?: dem| der)? $")
+_VERB_LAST = re.compile(rf"^ ({_WORD}) [a-zäöüß]+(?:t|en)[.!]?$")
 _VALUE_BEFORE = re.compile(rf"(?:^|[^a-z0-9_./-])({_WORD})[`'\"]?[\s-]*$")
 _ASSIGNED = re.compile(rf"^([^:=：]{{0,40}}?)\s*[:=：]\s*[`'\"]?({_WORD})[`'\"]?\s*[,;]?$")
 # A name that no ordinary word is written like: SQLite, PostgreSQL, AGPL.
@@ -152,10 +160,11 @@ def _stated(plain: str, normal: str) -> Iterator[Slot]:
     for match in _SLOT.finditer(normal):
         name, rest = match.lastgroup or "", normal[match.end() :]
         after, before = _VALUE_AFTER.search(rest), _VALUE_BEFORE.search(normal[: match.start()])
+        verb_last = _VERB_LAST.search(rest) if _FROM_BEFORE.search(normal[: match.start()]) else None
         named = _NAME.search(plain[match.end() :])
         if named and named[1].casefold() not in _NO_VALUE:
             yield Slot(name, named[1].casefold())
-        for word in ((after[1] or after[2]) if after else "", before[1] if before else ""):
+        for word in ((after[1] or after[2]) if after else "", before[1] if before else "", verb_last[1] if verb_last else ""):
             if word and _is_value(word.strip(".")):
                 yield Slot(name, word.strip("."))
 
