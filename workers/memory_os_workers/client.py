@@ -24,11 +24,11 @@ from memory_os.config import Settings
 from memory_os.errors import MemoryOSError, ServiceError, ServiceUnavailable
 
 from memory_os_workers import run_files
+from memory_os_workers.starting import STALLED_S, WAIT_MAX_S, Patience, Tell, say_nothing
 
 # Tools answer in milliseconds; a forget over a large archive may take a while.
 TIMEOUT_S = 60.0
 HEALTH_TIMEOUT_S = 2.0
-START_TIMEOUT_S = 15.0
 _POLL_S = 0.05
 _EXIT_RUNNING = 3
 # service.out holds what is said before the log is open, and crashes of native code.
@@ -124,32 +124,43 @@ class ServiceClient:
         return answer
 
 
-def ensure_service(settings: Settings, wait_s: float = START_TIMEOUT_S) -> ServiceClient:
-    """A client of the running service, which is started if need be.
+def ensure_service(
+    settings: Settings, wait_s: float = WAIT_MAX_S, *, stalled_s: float = STALLED_S, tell: Tell = say_nothing
+) -> ServiceClient:
+    """A client of the running service, which is started if need be. `tell` gets what is waited for, after some seconds.
 
-    Raises ServiceUnavailable with the reason when it doesn't answer within `wait_s` seconds, or the reason itself
-    (StoreCorrupt, SocketPathTooLong …) when it refused to start.
+    Waits as long as the start makes progress. Raises ServiceUnavailable when it doesn't for `stalled_s` seconds, or is not
+    done after `wait_s`; or the reason itself (StoreCorrupt, SocketPathTooLong …) when the service refused to start.
     """
     client = ServiceClient(settings)
     if _is_open(client):
         return client
     run_files.prepare_home(settings)
-    deadline = time.monotonic() + wait_s
+    patience = Patience(settings.logs_dir / "service.log", wait_s=wait_s, stalled_s=stalled_s, tell=tell)
     child = start_detached(settings)
-    while time.monotonic() < deadline:
-        if _is_open(client):
+    while True:
+        health = client.health()
+        if health is not None and health.get("open"):
             return client
         code = child.poll()
-        if code == _EXIT_RUNNING:
-            # Another start was quicker, or the old service is still closing: its lock goes any moment.
-            time.sleep(_POLL_S)
-            child = start_detached(settings)
-        elif code is not None:
+        if code not in (None, _EXIT_RUNNING):
             raise _start_failure(settings, child.pid, code)
+        # Another start was quicker, or the old service is still closing: its lock goes any moment.
+        holder = child.pid if code is None else run_files.lock_holder(settings)
+        starts = holder == child.pid or health is not None
+        patience.look(holder, _step(settings, health, holder if not starts else None), starts=starts)
         time.sleep(_POLL_S)
-    raise ServiceUnavailable(
-        f"The service did not answer within {wait_s:g} s.", cure=f"See {settings.logs_dir / 'service.log'}."
-    )
+        if holder is None:
+            child = start_detached(settings)
+
+
+def _step(settings: Settings, health: dict[str, Any] | None, other: int | None) -> str:
+    """What a start is at. `other`: the service that holds the lock, and is not the one that was started."""
+    if other is not None:
+        return f"another service (pid {other}) to answer or to end"
+    if health is not None:
+        return f"the service (pid {health.get('pid')}) to open memory.db"
+    return "the service to answer" if settings.socket.exists() else "the service to start"
 
 
 def _is_open(client: ServiceClient) -> bool:

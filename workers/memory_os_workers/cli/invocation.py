@@ -66,7 +66,7 @@ class Invocation:
         """A client of the running service, started if need be. Raises ServiceError, StoreError."""
         from memory_os_workers.client import ensure_service
 
-        return ensure_service(self.settings)
+        return ensure_service(self.settings, tell=lambda text: click.echo(text, err=True))
 
     def caller(self, user: str = "local", **more: str) -> dict[str, str]:
         """On whose behalf the service is asked: the terminal's user unless another is named."""

@@ -27,7 +27,7 @@ def serve(invocation: Invocation, foreground: bool) -> None:
 
         run(_settings(invocation))
         return
-    from memory_os_workers.client import ServiceClient, ensure_service
+    from memory_os_workers.client import ServiceClient
 
     running = ServiceClient(invocation.settings).health()
     if running is not None:
@@ -35,7 +35,7 @@ def serve(invocation: Invocation, foreground: bool) -> None:
             f"A service already runs for {invocation.settings.home} (pid {running['pid']}).",
             cure="`memory-os status` shows it, `memory-os stop` ends it.",
         )
-    health = ensure_service(invocation.settings).get("/v1/health")
+    health = invocation.service().get("/v1/health")
     invocation.show(health, lambda out: out.print(f"running, pid {health['pid']}, socket {invocation.settings.socket}"))
 
 

@@ -17,10 +17,11 @@ from memory_os.errors import ServiceError
 
 from memory_os_workers import run_files
 from memory_os_workers.client import ServiceClient
+from memory_os_workers.starting import Patience
 
 SCRATCH_PROFILE = "doctor"
-# A cold service loads its model in about a second; two busy cores need longer.
-READY_WAIT_S = 20.0
+# A cold service loads its model in about a second, and makes it in six; two busy cores need longer.
+READY_WAIT_S = 300.0
 # One document is embedded within a second, unless many wait before it.
 EMBEDDED_WAIT_S = 10.0
 _POLL_S = 0.1
@@ -110,15 +111,16 @@ def prove(client: ServiceClient) -> Trip:
 
 
 def wait_until_ready(client: ServiceClient) -> None:
-    """Wait for the model. Raises ServiceError with the reason if it isn't ready within READY_WAIT_S."""
-    deadline = time.monotonic() + READY_WAIT_S
-    while time.monotonic() < deadline:
+    """Wait for the model, as long as its loading makes progress. Raises ServiceError with the reason if it can't be loaded."""
+    patience = Patience(client.settings.logs_dir / "service.log", wait_s=READY_WAIT_S)
+    while True:
         health = client.health()
         if health is not None and health.get("ready"):
             return
+        if health is not None and (reason := str(client.get("/v1/status")["service"]["model_error"])):
+            raise ServiceError(f"The embedding model is not ready: {reason}", cure=f"See {client.settings.logs_dir}.")
+        patience.look(None if health is None else int(health["pid"]), "the embedding model to be loaded")
         time.sleep(_POLL_S)
-    reason = str(client.get("/v1/status").get("service", {}).get("model_error", "")) or "no reason was given"
-    raise ServiceError(f"The embedding model is not ready after {READY_WAIT_S:g} s: {reason}.", cure="See logs/.")
 
 
 def facts_trip(client: ServiceClient) -> Trip:
