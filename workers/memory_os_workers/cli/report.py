@@ -34,12 +34,12 @@ def _since(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
 
 @click.command()
 @click.option("--since", default="7d", show_default=True, callback=_since, help="A span (7d, 36h, 2w) or a UTC day.")
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write the plot to this SVG file.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also write the plot to this .png or .svg file.")
 @click.option("--junk", is_flag=True, help="Instead, a random sample of what was extracted from turns, to be looked at.")
 @click.option("--sample", default=20, show_default=True, type=click.IntRange(1, 500), help="How many, with --junk.")
 @json_option
 @pass_invocation
-def report(invocation: Invocation, since: float, svg: Path | None, junk: bool, sample: int) -> int:
+def report(invocation: Invocation, since: float, plot: Path | None, junk: bool, sample: int) -> int:
     """Show how often memory was used, ignored or wrong, what was searched for again, and what recall missed."""
     if junk:
         drawn = invocation.service().post("/v1/report", {"junk": sample, "everyone": True, **invocation.caller()})
@@ -47,10 +47,10 @@ def report(invocation: Invocation, since: float, svg: Path | None, junk: bool, s
         return OK
     body = {"since": since, "everyone": True, **invocation.caller()}
     found = invocation.service().post("/v1/report", body)
-    if svg is not None:
-        from memory_os_workers.plot import write_svg
+    if plot is not None:
+        from memory_os_workers.plot import write_plot
 
-        write_svg(svg, found)
+        write_plot(plot, found)
     invocation.show(found, lambda out: _render(out, found))
     return OK
 
