@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from memory_os_workers.jobs.children import Child
+from memory_os_workers.jobs.children import Child, _resident_bytes
 from support.service import alive
 
 from workers.running import Home, ended, wait_until
@@ -59,12 +59,33 @@ def test_what_a_killed_service_leaves_ends_by_itself(home: Home) -> None:
     wait_until(lambda: gone(children["worker"]) and gone(children["valkey"]))
 
 
-def test_a_queue_server_that_outlived_service_and_worker_is_ended_by_the_next_start(home: Home) -> None:
+def keepers(server: int) -> list[int]:
+    """The shells that end the queue's server with its service."""
+    group = os.getpgid(server)
+    found = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
+    return [pid for pid in found if alive(pid) and pid != server and os.getpgid(pid) == group]
+
+
+def test_the_queue_server_ends_though_service_and_worker_were_killed_together(home: Home) -> None:
     children = started(home)
+    assert sum(_resident_bytes(pid) for pid in keepers(children["valkey"])) < 8 * 2**20
     os.kill(children["worker"], signal.SIGSTOP)  # it can't take the server with it
     home.processes[0].kill()
-    home.processes[0].wait()
     os.kill(children["worker"], signal.SIGKILL)
+    wait_until(lambda: gone(children["valkey"]))
+    home.processes[0].wait()
+
+
+def test_a_queue_server_that_outlived_them_all_is_ended_by_the_next_start(home: Home) -> None:
+    children = started(home)
+    others = [children["worker"], *keepers(children["valkey"])]
+    assert len(others) == 3
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+    home.processes[0].kill()
+    home.processes[0].wait()
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
     assert alive(children["valkey"])
     fresh = started(home)
     assert gone(children["valkey"])

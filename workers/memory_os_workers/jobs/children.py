@@ -1,7 +1,7 @@
 """The service's children: the bundled Valkey and the embedded worker. One that dies comes back, later and later.
 
-They end with the service: the worker when its standard input ends (whatever ended the service), and it takes Valkey with
-it; what survives all the same is ended by the next start.
+They end with the service, whatever ended that: the worker and Valkey's keeper when their standard input ends. What survives
+all the same is ended by the next start.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ Died = Callable[[str, int, int], Awaitable[None]]
 
 
 class Child:
-    """One supervised process. `died(name, pid, code)` is told of every unwanted end."""
+    """One supervised process. `died(name, pid, code)` is told of every unwanted end.
 
-    def __init__(self, name: str, spawn: Spawn, died: Died) -> None:
+    `pid`: of what it keeps, where that is another process.
+    """
+
+    def __init__(self, name: str, spawn: Spawn, died: Died, pid: Callable[[], int | None] | None = None) -> None:
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self.restarts = 0
@@ -45,6 +48,7 @@ class Child:
         self.running = asyncio.Event()
         self._spawn = spawn
         self._died = died
+        self._pid = pid
 
     async def supervise(self) -> None:
         """Keep it running until cancelled."""
@@ -76,12 +80,13 @@ class Child:
 
     def figures(self) -> dict[str, Any]:
         process = self.process if self.running.is_set() else None
+        pid = None if process is None else process.pid if self._pid is None else self._pid()
         return {
-            "pid": None if process is None else process.pid,
+            "pid": pid,
             "restarts": self.restarts,
             "last_error": self.last_error,
             "finding": self.finding,
-            "memory_bytes": 0 if process is None else _resident_bytes(process.pid),
+            "memory_bytes": 0 if pid is None else _resident_bytes(pid),
         }
 
 
@@ -92,7 +97,9 @@ class Children:
         self._settings = settings
         self._tasks: list[asyncio.Task[None]] = []
         bundled = not settings.values.servers.redis_url
-        self.valkey = Child("valkey", lambda: valkey.start(settings), died) if bundled else None
+        self.valkey = None
+        if bundled:
+            self.valkey = Child("valkey", lambda: valkey.start(settings), died, lambda: valkey.server_pid(settings))
         self.worker = Child("worker", self._spawn_worker, died) if settings.values.workers.embedded else None
 
     def start(self) -> None:

@@ -1,4 +1,7 @@
-"""The bundled Valkey: a real server on a private unix socket, a child of the service.
+"""The bundled Valkey: a real server on a private unix socket, kept by a shell that is a child of the service.
+
+The shell ends it when the service is gone, however that ended: the pipe between them ends with the service. (Linux could tell
+the server itself of its parent's death, but of that of the thread which started it, and macOS not at all.)
 
 Its password stands in `run/queue.password` and its configuration in `run/queue.conf` (both 0600), never on a command line.
 What it stores (`run/queue/`) is a hint: if it can't read its own file any more, it starts with an empty one.
@@ -33,6 +36,20 @@ _LOG_MAX_BYTES = 1024 * 1024
 _START_S = 10.0
 _END_S = 5.0
 _POLL_S = 0.02
+
+# Two shells, a megabyte together. The first is the server's parent, so that its pid is nobody else's while it is waited for;
+# the second waits for the end of standard input, which nobody writes to.
+_KEEPER = """
+exec 3<&0
+"$1" "$2" </dev/null 3<&- &
+server=$!
+{ read -r nothing <&3; kill -TERM "$server"; sleep 5; kill -KILL "$server"; } </dev/null &
+keeper=$!
+wait "$server"
+code=$?
+kill "$keeper"
+exit "$code"
+"""
 
 
 def binary() -> Path | None:
@@ -116,7 +133,7 @@ async def end_leftover(settings: Settings) -> None:
         _log.info("no earlier Valkey answers on %s: %s", socket, error.message)
     await queue.close()
     deadline = time.monotonic() + _END_S
-    pid = _left_pid(settings)
+    pid = server_pid(settings)
     while pid is not None and _is_ours(pid, settings) and time.monotonic() < deadline:
         await asyncio.sleep(_POLL_S)
     if pid is not None and _is_ours(pid, settings):
@@ -124,7 +141,8 @@ async def end_leftover(settings: Settings) -> None:
     socket.unlink(missing_ok=True)
 
 
-def _left_pid(settings: Settings) -> int | None:
+def server_pid(settings: Settings) -> int | None:
+    """The pid that the server wrote down, be it long gone."""
     try:
         return int((settings.run_dir / "queue.pid").read_text("ascii"))
     except (OSError, ValueError):
@@ -203,9 +221,8 @@ async def _spawn(configuration: Path) -> asyncio.subprocess.Process:
     if program is None:
         raise QueueAway("The bundled Valkey server is gone.", cure="Run ./setup.sh again.")
     return await asyncio.create_subprocess_exec(
-        str(program),
-        str(configuration),
-        stdin=asyncio.subprocess.DEVNULL,
+        *("/bin/sh", "-c", _KEEPER, "memory-os-queue", str(program), str(configuration)),
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
@@ -228,6 +245,7 @@ async def _answers(settings: Settings, process: asyncio.subprocess.Process) -> b
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
+    # The shells and the server: a session of their own.
     with suppress(ProcessLookupError):
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
