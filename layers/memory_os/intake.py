@@ -28,6 +28,8 @@ _UNAVAILABLE = (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Inte
 _RETRY_S, _RETRY_MAX_S = 30.0, 3600.0
 # Rejected records are kept so long for whoever looks into them; they hold private text.
 REJECTED_KEPT_S = 30 * 86_400.0
+# A record is written in milliseconds: what is still a part so long after is what a killed host left, private text too.
+PART_KEPT_S = 86_400.0
 
 
 class Intake:
@@ -55,15 +57,16 @@ class Intake:
         return len(_records(self._folder / "rejected"))
 
     def expire(self, now: float) -> int:
-        """Delete rejected records a month old. Returns how many."""
+        """Delete rejected records a month old, and parts of records a day old. Returns how many."""
         old = self.expired(now)
         for path in old:
             path.unlink(missing_ok=True)
         return len(old)
 
     def expired(self, now: float) -> list[Path]:
-        """Rejected records that `expire` would delete."""
-        return [path for path in _records(self._folder / "rejected") if path.stat().st_mtime < now - REJECTED_KEPT_S]
+        """What `expire` would delete."""
+        rejected = [path for path in _records(self._folder / "rejected") if path.stat().st_mtime < now - REJECTED_KEPT_S]
+        return rejected + [path for path in self._folder.glob(".*.json.part") if _age_s(path, now) > PART_KEPT_S]
 
     def drain(self, wait_s: float = -1, within_s: float | None = None) -> int:
         """Take the records there are, or those that `within_s` allows. Returns how many.
@@ -125,6 +128,13 @@ class Intake:
         path.replace(aside / path.name)
         self._store.count("spool_rejected", reason=f"{path.name}: {type(error).__name__}: {error}")
         return 0
+
+
+def _age_s(path: Path, now: float) -> float:
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:  # whole by now
+        return 0.0
 
 
 def _records(folder: Path) -> list[Path]:
