@@ -76,5 +76,8 @@ def count_outcome(store: Store, told: dict[str, Any]) -> None:
         store.count("wiki_not_curated", reason=f"{told['raw']}: {told['reason']}")
     if told.get("flagged"):
         store.count("wiki_flagged", reason=told["raw"])
+    for name in ("orders_left_out", "orders_quoted"):
+        if told.get(name):
+            store.count(f"wiki_{name}", told[name], reason=told["raw"])
 
 

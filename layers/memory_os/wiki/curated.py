@@ -30,8 +30,9 @@ async def nothing_related(text: str) -> Sequence[Neighbour]:
 class Curated:
     """How one raw file went.
 
-    `done`; `unchanged`: it was done before, in this very state; `partial`: the run's ceiling was reached, the next goes on;
-    `ceiling`: the file cost as much as one may; `refused`: it can't be read as text, `reason` says why;
+    `done` (with a `reason`: the model found nothing in it); `unchanged`: it was done before, in this very state; `partial`:
+    the run's ceiling was reached, the next goes on; `ceiling`: the file cost as much as one may; `refused`: it can't be
+    read as text, `reason` says why;
     `gone`: there is no such file (any more).
     """
 
@@ -45,6 +46,9 @@ class Curated:
     archived: list[str] = field(default_factory=list)
     contradictions: int = 0
     flagged: bool = False
+    # Statements that read like orders: to a model, and left out; to whoever reads, and quoted.
+    orders_left_out: int = 0
+    orders_quoted: int = 0
     notes: list[str] = field(default_factory=list)
     calls: int = 0
     units: float = 0.0

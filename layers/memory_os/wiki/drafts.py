@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from memory_os.documents.instruction import instruction_like
+from memory_os.documents.instruction import directive_like, instruction_like
 from memory_os.wiki.page import one_line
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import FOLDERS
@@ -120,10 +120,13 @@ class Addition:
 
 @dataclass(slots=True)
 class Notes:
-    """What was left out and why, each once. `flagged`: something read like orders to a model."""
+    """What was left out or quoted and why, each once, and how many statements. `flagged`: something read like orders to a
+    model."""
 
     lines: list[str] = field(default_factory=list)
     flagged: bool = False
+    orders_left_out: int = 0
+    orders_quoted: int = 0
 
     def add(self, text: str) -> None:
         if text not in self.lines:
@@ -156,12 +159,13 @@ def _addition(draft: PageDraft, schema: Schema, notes: Notes) -> Addition | None
         return None
     if any(instruction_like(text) for text in (title, summary)):
         notes.flagged = True
+        notes.orders_left_out += 1
         notes.add("a page whose title or summary reads like orders to a model was left out")
         return None
     kind = draft.type.strip().lower() if draft.type.strip().lower() in FOLDERS else "concept"
     if kind != draft.type:
         notes.add(f"{title}: {one_line(draft.type, 40)!r} is no type, taken as {kind}")
-    section = schema.section(kind, "")
+    section, summary = schema.section(kind, ""), _quoted(summary, title, notes)
     return Addition(
         title=title,
         kind=kind,
@@ -191,12 +195,22 @@ def _statements(draft: PageDraft, schema: Schema, title: str, notes: Notes) -> l
         text = one_line(_plain(one.text), STATEMENT_MAX).lstrip("#>-*+ ")
         if instruction_like(text):
             notes.flagged = True
+            notes.orders_left_out += 1
             notes.add(f"{title}: a statement that reads like orders to a model was left out")
-        elif not _says_nothing(text):
-            found.setdefault(subject_key(text), (schema.section(kind, one.section), text))
+        elif not _says_nothing(text) and subject_key(text) not in found:
+            found[subject_key(text)] = (schema.section(kind, one.section), _quoted(text, title, notes))
     if len(found) > STATEMENTS_MAX:
         notes.add(f"{title}: only the first {STATEMENTS_MAX} statements of a part were taken")
     return list(found.values())[:STATEMENTS_MAX]
+
+
+def _quoted(text: str, title: str, notes: Notes) -> str:
+    """What tells its reader to do something, in quotation marks: these are the file's words, and no statement of ours."""
+    if text.startswith("“") or not directive_like(text):
+        return text
+    notes.orders_quoted += 1
+    notes.add(f"{title}: what tells its reader to do something stands as a quotation")
+    return f"“{text}”"
 
 
 def _tags(given: Iterable[str], schema: Schema, title: str, notes: Notes) -> tuple[str, ...]:

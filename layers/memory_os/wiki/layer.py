@@ -220,6 +220,7 @@ class Wiki:
         curation = self._curation(now)
         records = sorted(curation.records, key=lambda record: record.name)
         pages = read_catalogue(self.tree).pages.values()
+        waiting = {one.name for one in curation.waiting}
         return {
             "there": True,
             "root": str(self.tree.root),
@@ -228,6 +229,7 @@ class Wiki:
             "by_type": dict(sorted(Counter(page.kind for page in pages).items())),
             "raw": len(curation.raw),
             "waiting": [one.name for one in curation.waiting],
+            "nothing_found": [one.name for one in records if one.found_nothing and one.name not in waiting],
             "trouble": curation.trouble,
             "proposals": self.tree.proposals(),
             "contradictions": sum(len(page.contradictions) for page in pages),

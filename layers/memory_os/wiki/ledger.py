@@ -47,6 +47,11 @@ class RawRecord:
     # An earlier state was read before: what pages have of it alone goes when this one is done.
     replaces: bool = False
 
+    @property
+    def found_nothing(self) -> bool:
+        """Whether it was read to its end and gave no page."""
+        return self.status == "done" and not self.pages
+
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:

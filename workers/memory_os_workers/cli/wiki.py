@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 _NOT_DONE = frozenset({"failed", "refused", "gone", "ceiling", "partial"})
 
+_LISTED = {
+    "Read, and nothing found in (`memory-os wiki curate --again NAME` asks anew)": "nothing_found",
+    "Proposals for pages you edited": "proposals",
+    "Held orders to a model": "flagged",
+}
+
 
 @click.group(cls=Group)
 def wiki() -> None:
@@ -169,7 +175,7 @@ def _render_status(out: Console, found: dict[str, Any]) -> None:
     for one in found["trouble"]:
         mark = "-" if one["status"] == "refused" else "!"
         out.print(f"{mark} {one['raw']}: {one['status']}, {one['reason']}")
-    for label, key in (("Proposals for pages you edited", "proposals"), ("Held orders to a model", "flagged")):
+    for label, key in _LISTED.items():
         if found[key]:
             out.print(f"{label}: {', '.join(found[key])}")
     if found["contradictions"]:

@@ -106,6 +106,8 @@ class Curated(Body):
     created: list[Name] = Field(default_factory=list, max_length=_LIST_MAX)
     merged: list[Name] = Field(default_factory=list, max_length=_LIST_MAX)
     flagged: bool = False
+    orders_left_out: Number = 0
+    orders_quoted: Number = 0
 
 
 class Turns(Body):
