@@ -208,6 +208,9 @@ class UnderstandingSettings(_Section):
         "hybrid", description="the picture of the person: in a first turn's block (context), by tools, or both"
     )
     person_depth: Annotated[int, Field(ge=1, le=3)] = Field(2, description="1: assess; 2: audit too; 3: reconcile too")
+    person_wait_seconds: Annotated[float, Field(ge=0, le=8)] = Field(
+        4.0, description="how long peer_reasoning waits for a model's answer"
+    )
     person_hours: Annotated[float, Field(ge=0, le=10_000)] = Field(24.0, description="how long a picture stays after a change")
     reflection_idle_minutes: Annotated[float, Field(ge=0, le=10_000)] = Field(30.0, description="of silence before reflection")
     reflection_units: Annotated[float, Field(ge=0)] = Field(20.0, description="model units an hour for reflection; 0: none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_a_card_is_made_anew_when_enough_has_changed_or_time_has_passed(bench: B
 def test_a_question_is_answered_at_once_by_search_and_later_by_the_model(bench: Bench) -> None:
     ids = conclude(bench, *SAID[:2])
     first = call(bench, "peer_reasoning", query="Which drink suits the morning?", depth=2)
-    assert first["by"] == "search" and "call again" in first["note"]
+    assert first["by"] == "search" and "call again" in first["note"] and first["preparing"]
     assert bench.model.requests == [], "no tool waits for a model"
     bench.model.script(ASKED, lines(("Tea suits the morning, not coffee.", ["C1", "C2"])))
     now = now_of(bench)
@@ -149,6 +150,17 @@ def test_a_question_is_answered_at_once_by_search_and_later_by_the_model(bench: 
     conclude(bench, "Drinks hot chocolate in the morning since November.")
     again = call(bench, "peer_reasoning", query="Which drink suits the morning?")
     assert again["by"] == "search" and again["earlier"], "what has changed is thought about anew"
+
+
+def test_while_a_model_is_away_nothing_is_prepared_and_who_waits_is_told(bench: Bench) -> None:
+    conclude(bench, *SAID[:2])
+    arrived: list[int] = []
+    bench.layer.person.arrived = lambda: arrived.append(1)
+    assert call(bench, "peer_reasoning", query="Which drink?")["preparing"]
+    bench.layer.person.keep({"scope": LOCAL.key, "question": "which drink?", "failed": "away"}, time.time())
+    assert arrived == [1] and "preparing" not in call(bench, "peer_reasoning", query="Which drink?")
+    nobody = call(bench, "peer_reasoning", {**ME, "user": "telegram:9"}, query="Which drink?")
+    assert nobody["conclusions"] == [] and "preparing" not in nobody, "of nothing no model thinks"
 
 
 def test_nothing_of_one_person_reaches_another(bench: Bench) -> None:

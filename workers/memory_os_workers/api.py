@@ -217,7 +217,14 @@ async def _tool(request: web.Request) -> web.Response:
     payload = checked(await _body(request), {"arguments": dict, "caller": dict})
     engine = await service.engine()
     name, arguments = request.match_info["name"], payload.get("arguments") or {}
-    result = await _in(service.executors.tools, engine.call_tool, name, arguments, _caller(payload.get("caller")))
+    caller = _caller(payload.get("caller"))
+
+    async def call() -> dict[str, Any]:
+        return await _in(service.executors.tools, engine.call_tool, name, arguments, caller)
+
+    result = await call()
+    if name == "peer_reasoning" and service.preparing is not None:
+        result = await service.preparing.answer(result, call)
     service.embed_soon()
     return web.json_response(result)
 

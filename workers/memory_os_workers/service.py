@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memory_os_workers.background import Background
     from memory_os_workers.jobs.pipeline import Pipeline
     from memory_os_workers.jobs.reconciliation import Reconciliation
+    from memory_os_workers.preparing import Preparing
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Service:
         self.model_error = ""
         self.background: Background | None = None
         self.pipeline: Pipeline | None = None
+        self.preparing: Preparing | None = None
         self.reconciliation: Reconciliation | None = None
         self.recalls_in_flight = 0
         self.requests = 0
@@ -214,6 +216,7 @@ class Service:
         """The queue and its worker, when everything that a turn waits for is there."""
         from memory_os_workers.jobs.pipeline import Pipeline
         from memory_os_workers.jobs.reconciliation import Reconciliation
+        from memory_os_workers.preparing import Preparing
         from memory_os_workers.understanding import Understander
 
         pipeline = Pipeline(
@@ -238,6 +241,9 @@ class Service:
         pipeline.look_at_documents = self.reconciliation.look_now
         self._keep("reconciliation", self.reconciliation.run())
         reader = Understander(engine, pipeline, executor=self.executors.pipeline, nudge=self.embed_soon)
+        self.preparing = Preparing(self.settings.values.understanding.person_wait_seconds)
+        self.preparing.hurry = reader.hurry
+        engine.understanding.person.arrived = self.preparing.arrived
         self._keep("understanding", reader.run())
 
     def _start_background(self, engine: Engine) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memory_os.errors import MemoryOSError
@@ -38,16 +39,23 @@ class Understander:
         self._nudge = nudge
         self._model: ModelClient | None = None
         self._last_error = ""
+        self._wake = asyncio.Event()
 
     async def run(self) -> None:
         """Until cancelled, which cancels a question that is being asked too; never ends by a fault."""
         try:
             while True:
-                await asyncio.sleep(EVERY_S)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), EVERY_S)
+                self._wake.clear()
                 await self._attempt()
         finally:
             if self._model is not None:
                 await self._model.close()
+
+    def hurry(self) -> None:
+        """Somebody waits: look now. On the loop's thread."""
+        self._wake.set()
 
     async def _attempt(self) -> None:
         try:
@@ -92,7 +100,9 @@ class Understander:
         think = [(THINK, [scope, question]) for scope, question in layer.person.due(now)]
         layer.reflection.retire(now)
         reflect = [(REFLECT, [scope, str(int(now // _REFLECTION_SLOT_S))]) for scope in layer.reflection.due(now)]
-        jobs: list[tuple[str, list[Any]]] = [*read, *think, *reflect]
+        # A question first: somebody may wait for its answer.
+        asked = [one for one in think if one[1][1]]
+        jobs: list[tuple[str, list[Any]]] = [*asked, *read, *(one for one in think if not one[1][1]), *reflect]
         if not jobs:
             return []
         dead = [(one.function, one.payload) for one in self._engine.dead_letters.all()]

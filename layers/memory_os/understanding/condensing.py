@@ -17,23 +17,28 @@ _HEAD = "What memory-os keeps of this conversation, with ids by which it is foun
 def condensed(
     store: Store, passages: Callable[[str], Sequence[Passage]], session_id: str, scope: Scope, now: float
 ) -> str:
-    """The newest items that rest on turns of this session and still hold, oldest first; "" when there are none.
+    """Facts that were stated or read in this session and still hold, entries and lines that were read in it: the newest,
+    oldest first; "" when there are none.
 
     `passages` gives those of a ref that is no fact's.
     """
-    rows = store.rows(
-        f"SELECT i.ref, i.at, f.id AS fact, f.text FROM understood_items i LEFT JOIN facts f ON i.ref = 'fact:' || f.id"
-        f" AND {CURRENT} WHERE i.scope = :scope AND i.session_id = :session"
-        " AND (f.id IS NOT NULL OR i.ref NOT LIKE 'fact:%') GROUP BY i.ref ORDER BY max(i.id) DESC LIMIT :limit",
-        {"scope": scope.key, "session": session_id, "now": now, "limit": 2 * LINES},
+    facts = store.rows(
+        f"SELECT f.id, f.text, f.created_at FROM facts f WHERE f.scope = :scope AND f.session_id = :session AND {CURRENT}"
+        " ORDER BY f.id DESC LIMIT :limit",
+        {"scope": scope.key, "session": session_id, "now": now, "limit": LINES},
     )
-    lines: list[str] = []
-    for row in rows:
-        if row["fact"] is not None:
-            lines.append(_line(handle_for(row["fact"], scope), row["at"], row["text"]))
-        else:
-            lines += [_line(one.handle, one.created_at, one.text) for one in passages(row["ref"])[:1]]
-    return "\n".join([_HEAD, *reversed(lines[:LINES])]) if lines else ""
+    items = store.rows(
+        "SELECT ref FROM understood_items WHERE scope = :scope AND session_id = :session AND ref NOT LIKE 'fact:%'"
+        " GROUP BY ref ORDER BY max(id) DESC LIMIT :limit",
+        {"scope": scope.key, "session": session_id, "limit": LINES},
+    )
+    others = [one for row in items for one in passages(row["ref"])[:1]]
+    lines = [
+        *((row["created_at"], _line(handle_for(row["id"], scope), row["created_at"], row["text"])) for row in facts),
+        *((one.created_at, _line(one.handle, one.created_at, one.text)) for one in others),
+    ]
+    newest = sorted(lines)[-LINES:]
+    return "\n".join([_HEAD, *(line for _, line in newest)]) if newest else ""
 
 
 def _line(handle: str, at: float, text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,8 @@ class Person:
         self._facts = facts
         self._values = settings.values.understanding
         self._settings = settings
+        # Told when a model has thought, or failed at it; the service waits for it.
+        self.arrived: Callable[[], None] = lambda: None
 
     @property
     def wanted(self) -> bool:
@@ -156,6 +158,13 @@ class Person:
                 (scope.key, scope.key, _QUESTIONS_KEPT),
             )
 
+    def is_prepared(self, question: str, scope: Scope, now: float) -> bool:
+        """Whether a model is to think about a question now: it was asked, no failure's time is yet to pass, and something
+        is concluded that it can think about."""
+        row = self._row(scope, _normal(question))
+        open_now = row is not None and row["made_at"] is None and row["retry_at"] <= now
+        return open_now and bool(self.conclusions(scope, now))
+
     def due(self, now: float) -> list[tuple[str, str]]:
         """(scope, question) that a model is to think about now: open questions first, then cards that are out of date."""
         if not self.wanted:
@@ -227,6 +236,7 @@ class Person:
                 )
         if "failed" in told:
             self._store.count("person_failed", reason=str(told["failed"]))
+        self.arrived()
         return {"lines": kept}
 
 

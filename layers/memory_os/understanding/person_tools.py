@@ -1,7 +1,7 @@
 """The tools about a person: `peer_profile`, `peer_search`, `peer_context`, `peer_reasoning`, `peer_conclude`.
 
-None of them waits for a model: what was thought before is answered, what is new is thought about in the background, and
-until then the answer is what search finds.
+None of them waits for a model here: what was thought before is answered, what is new is thought about in the background, and
+until then the answer is what search finds. The service waits a few seconds for it (`preparing`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ class PersonTools:
         return result
 
     def reasoning(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """An answer about the person: a model's where there is one, else what search finds, at once either way."""
+        """An answer about the person: a model's where there is one, else what search finds, at once either way.
+
+        `preparing`: a model is about to think about it; who can wait asks again.
+        """
         question = arguments.text("query", required=True, longest=500)
         depth = arguments.integer("depth", 2, low=1, high=DEPTH_MAX)
         known = self._person.answer(question, caller.scope, caller.now)
@@ -93,8 +96,12 @@ class PersonTools:
             return {"conclusions": fitting, "by": "search", "note": _NO_MODEL}
         if known is None or not known.waits:
             self._person.ask(question, depth, caller.scope, caller.now)
-        earlier = _told(known)["lines"] if known is not None and known.lines else []
-        return {"conclusions": fitting, "by": "search", "note": _LATER, **({"earlier": earlier} if earlier else {})}
+        answer: dict[str, Any] = {"conclusions": fitting, "by": "search", "note": _LATER}
+        if known is not None and known.lines:
+            answer["earlier"] = _told(known)["lines"]
+        if self._person.is_prepared(question, caller.scope, caller.now):
+            answer["preparing"] = True
+        return answer
 
     def conclude(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """Keep a conclusion (`content`), or delete one everywhere (`delete`: its id)."""
