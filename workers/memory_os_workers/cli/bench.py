@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from memory_os_workers.bench import Figure
+    from memory_os_workers.bench.scale import Scale
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -78,6 +79,54 @@ def ingest(invocation: Invocation, files: int, beside: int, known: int, turns: i
     figures = run_ingest_bench(invocation.settings.models_dir, sizes, lambda text: click.echo(text, err=True))
     invocation.show([figure.as_dict() for figure in figures], lambda out: _render(out, figures, "the pipeline"))
     return _code(figures)
+
+
+class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
+    """Whole numbers with commas between them."""
+
+    name = "n,n,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            sizes = tuple(int(one) for one in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r}: give whole numbers with commas between them.", param, ctx)
+        if not all(100 <= one <= 1_000_000 for one in sizes):
+            self.fail(f"{value!r}: each from 100 to 1000000.", param, ctx)
+        return sizes
+
+
+@bench.command("scale")
+@click.option("--sizes", default="10000,100000", show_default=True, type=_Sizes(), help="How many memories, one home each.")
+@json_option
+@pass_invocation
+def scale(invocation: Invocation, sizes: tuple[int, ...]) -> None:
+    """Measure how cost grows with memory: recall in the hook, disk, memory and start for each size, embedded.
+
+    Generated memories in scratch homes; 100,000 take some minutes and 1 GB. Nothing of yours is read or changed.
+    """
+    from memory_os_workers.bench.scale import run_scale_bench
+
+    rows = list(run_scale_bench(invocation.settings.models_dir, sizes, lambda text: click.echo(text, err=True)))
+    invocation.show([row.as_dict() for row in rows], lambda out: _render_scale(out, rows))
+
+
+def _render_scale(out: Console, rows: list[Scale]) -> None:
+    table = [
+        (
+            f"{row.memories:,}", f"{row.recall_p50_ms:.1f} / {row.recall_p95_ms:.1f}",
+            f"{row.dense_p50_ms:.1f} / {row.lexical_p50_ms:.1f}", f"{row.database_mb:.0f} + {row.vectors_mb:.0f}",
+            f"{row.resident_mb:.0f} ({row.anonymous_mb:.0f})", f"{row.answers_s:.1f} / {row.ready_s:.1f}", f"{row.load:.1f}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    heads = (
+        "memories", "recall p50 / p95, ms", "meaning / words p50, ms", "memory.db + vectors, MB", "resident (own), MB",
+        "answers / ready, s", "load",
+    )  # fmt: skip
+    print_table(out, heads, table, title="cost by size")
 
 
 def _code(figures: list[Figure]) -> int:
