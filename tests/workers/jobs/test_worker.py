@@ -184,6 +184,19 @@ def test_while_redis_takes_calls_and_does_not_answer_the_service_works(here: Sit
     assert_exactly_once(here, written, before)
 
 
+def test_a_worker_can_be_stopped_while_redis_does_not_answer(here: Site) -> None:
+    worker = here.worker()
+    wait_until(lambda: any(one.endswith(f":{worker.pid}") for one in here.pipeline()["workers"]))
+    assert here.redis.process is not None
+    here.redis.process.send_signal(signal.SIGSTOP)
+    try:
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=90)
+    finally:
+        here.redis.process.send_signal(signal.SIGCONT)
+    assert worker.returncode == 0
+
+
 def test_while_redis_is_full_the_service_works_and_says_so(here: Site) -> None:
     before = settled(here, 0)
     here.worker()

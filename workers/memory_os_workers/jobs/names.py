@@ -20,6 +20,8 @@ IDLE_AFTER_S = 10.0
 # beat comes seconds late.
 HEALTH_EVERY_S = 3.0
 ALIVE_S = 15.0
+# A Redis that gives a worker no answer for so long is away: by then its sign of life is gone and its jobs are others'.
+ANSWER_S = ALIVE_S
 # On SIGTERM a worker finishes what it is at, for so long; then it is cancelled and put back.
 COMPLETION_WAIT_S = 20
 

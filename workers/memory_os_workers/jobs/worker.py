@@ -18,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from arq import create_pool
 from arq.worker import Worker as ArqWorker
 from memory_os.config import Settings
 from memory_os.errors import ConfigError, MemoryOSError, QueueError, WorkerUnfit
@@ -27,7 +26,8 @@ from memory_os_workers.jobs import names
 from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
 from memory_os_workers.jobs.connection import WorkClient
 from memory_os_workers.jobs.functions import arq_functions
-from memory_os_workers.jobs.queue import Queue
+from memory_os_workers.jobs.pool import bounded_pool
+from memory_os_workers.jobs.queue import CALL_S, Queue
 from memory_os_workers.jobs.schedule import cron_jobs
 from memory_os_workers.jobs.tools import Tools, greet
 
@@ -152,7 +152,7 @@ class Process:
         options: dict[str, Any] = {"job_serializer": names.encode, "job_deserializer": names.decode}
         queue = names.queue_name(self._home_id)
         # The address anew: the bundled server may have a new password since.
-        pool = await create_pool(queue_address(self.settings).redis_settings(), default_queue_name=queue, **options)
+        pool = await bounded_pool(queue_address(self.settings).redis_settings(), queue, names.ANSWER_S)
         self._server = str((await pool.info("server")).get("run_id", ""))
         return Worker(
             self._home_id,
@@ -188,12 +188,14 @@ class Process:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         with suppress(Exception):  # Redis may be what went; then all of it expires by itself
-            await arq.let_go()
-            await arq.pool.delete(arq.health_check_key)
-            await arq.pool.srem(names.workers_key(self._home_id), self.id)  # type: ignore[misc]
-            await arq.pool.srem(self._here, arq.health_check_key)  # type: ignore[misc]
+            async with asyncio.timeout(CALL_S):
+                await arq.let_go()
+                await arq.pool.delete(arq.health_check_key)
+                await arq.pool.srem(names.workers_key(self._home_id), self.id)  # type: ignore[misc]
+                await arq.pool.srem(self._here, arq.health_check_key)  # type: ignore[misc]
         with suppress(Exception):
-            await arq.pool.aclose(close_connection_pool=True)
+            async with asyncio.timeout(CALL_S):
+                await arq.pool.aclose(close_connection_pool=True)
 
     async def _hold(self, ctx: dict[Any, Any]) -> None:
         await ctx["redis"].hset(names.held_key(self._home_id), ctx["job_id"], self.id)
