@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from memory_os.llm import StoreUsage
 from memory_os.memory import Layer, Scope, content_hash
 from memory_os.text.withdrawal import orders_forgetting, takes_back
 from support.model_server import ModelServer
@@ -138,6 +140,18 @@ def test_forgetting_a_turn_spares_facts_of_another_that_only_shares_its_answer(b
     bench.understand()
     bench.engine.call_tool("memory_forget", {"session": "s2", "confirm": True}, {**WHO, "session_id": "s2"})
     assert bench.texts(Scope()) == [KEPT]
+
+
+def test_every_forgetting_is_counted_so_that_no_answer_from_before_is_given_again(bench: Bench) -> None:
+    log = StoreUsage(bench.engine.store)
+    assert asyncio.run(log.forgettings()) == 0
+    bench.said(KEPT, at=NOW)
+    bench.said(SAID["en"][0], at=NOW + 1)
+    order(bench, "Forget that.", SAID["en"][0])
+    bench.engine.taking_back.carry_out(NOW + MINUTE)
+    assert asyncio.run(log.forgettings()) == 1
+    bench.engine.call_tool("memory_forget", {"session": "s1", "confirm": True}, {**WHO, "session_id": "s1"})
+    assert asyncio.run(log.forgettings()) == 2
 
 
 def test_work_that_was_delegated_in_the_turn_goes_with_it(bench: Bench) -> None:

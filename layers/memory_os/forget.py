@@ -23,7 +23,7 @@ from memory_os.sessions import Sessions
 from memory_os.sessions.delegation import served
 from memory_os.sessions.quotes import Quotes
 from memory_os.spool_traces import Forgotten, remove_traces
-from memory_os.store import Store, sweep_partials
+from memory_os.store import Store, sweep_partials, tombstones
 from memory_os.text import index_terms, query_terms
 from memory_os.tooling import Arguments, Caller
 from memory_os.workspace import Workspace
@@ -212,6 +212,7 @@ class Forget:
             self._forget_messages(db, targets, caller, gone)
             self._forget_facts(targets.facts, caller.now, gone)
             self._forget_traces(db, targets, caller.scope, gone)
+            tombstones.count_forgetting(db)
         self._forget_queries(caller.scope, gone)
         self._forget_records(targets, caller.scope, gone)
         self._scrub(caller.now, gone)

@@ -410,6 +410,33 @@ async def test_the_ladder_fallback_cache_rule_and_at_last_the_error(stage: Stage
         assert on.client.status()["answers"] == {"model": 1, "fallback": 1, "cache": 1, "rule": 1}
 
 
+class Forgetful(MemoryUsage):
+    """The log of a memory that somebody may tell to forget, or that is away."""
+
+    count: int | None = 0
+
+    async def forgettings(self) -> int:
+        if self.count is None:
+            raise OSError("nobody answers")
+        return self.count
+
+
+async def test_a_cached_answer_does_not_outlive_what_was_forgotten(stage: Staged) -> None:
+    async with stage(model.say("It is Minka."), model.say("It is Rex."), model.fail(401)) as on:
+        log = on.client._usage = Forgetful()
+        await on.prose("Whose cat?")
+        log.count = 1
+        await on.prose("Whose dog?")
+        assert not on.client._cache.get(Request(messages=[Message("user", "Whose cat?")], job="extraction"), on.clock.now())
+        assert (await on.prose("Whose dog?", deadline_s=5)).source == "cache", "what was asked since is there"
+        log.count = None
+        with pytest.raises(ModelAuth):
+            await on.prose("Whose dog?", deadline_s=5)
+        log.count = 2
+        with pytest.raises(ModelAuth):
+            await on.prose("Whose dog?", deadline_s=5)
+
+
 async def test_without_a_model_the_rule_answers_and_else_it_is_off(off: ModelClient) -> None:
     assert not off.available
     request = Request(messages=[Message("user", "?")], job="dialectic", rule=lambda: "by rule")

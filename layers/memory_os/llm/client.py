@@ -37,7 +37,7 @@ from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Req
 from memory_os.llm.patience import TimeOuts
 from memory_os.llm.resolve import Following, Resolved
 from memory_os.llm.salvage import ends_early
-from memory_os.llm.usage import Remembers, UsageLog
+from memory_os.llm.usage import KnowsForgetting, Remembers, UsageLog
 from memory_os.llm.watch import Watch
 from memory_os.llm.wire import open_session, reachable
 
@@ -73,6 +73,7 @@ class ModelClient:
         self._main = self._lane(resolved.main)
         self._fallback = self._lane(resolved.fallback)
         self._cache = AnswerCache()
+        self._forgettings = 0
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._retries: Counter[str] = Counter()
@@ -105,14 +106,15 @@ class ModelClient:
 
         With `request.rule` only ContextTooLong is left: then every other end is the rule's answer.
         """
+        fresh = await self._cache_is_fresh() if request.cache else False
         try:
             answer = await self._by_models(request)
         except ContextTooLong:
             raise
         except ModelError as error:
-            answer = self._without_models(request, error)
+            answer = await self._without_models(request, error)
         else:
-            if request.cache:
+            if fresh:
                 self._cache.put(request, answer, self._clock.now())
         self._sources[answer.source] += 1
         return answer
@@ -169,6 +171,22 @@ class ModelClient:
         """Drop cached answers: they may quote what was forgotten."""
         self._cache.clear()
 
+    async def _cache_is_fresh(self) -> bool:
+        """Whether answers may be kept and given again. What was kept before something was forgotten goes first.
+
+        Where nobody can say whether something was, none is given and none is kept.
+        """
+        if not isinstance(self._usage, KnowsForgetting):
+            return True
+        try:
+            forgettings = await self._usage.forgettings()
+        except Exception:  # noqa: BLE001  # the log may be remote; without its word nothing is taken from the cache
+            return False
+        if forgettings != self._forgettings:
+            self.forget()
+            self._forgettings = forgettings
+        return True
+
     async def close(self) -> None:
         """Write what the usage log has not taken yet and end the connections. Callers cancel their own calls."""
         self._closed = True
@@ -218,9 +236,10 @@ class ModelClient:
                 error.units = asking.spent
             raise error from fault
 
-    def _without_models(self, request: Request, error: ModelError) -> Answer:
+    async def _without_models(self, request: Request, error: ModelError) -> Answer:
         """The rungs that need no model, or the error that made them necessary."""
-        if request.cache and isinstance(error, (ModelUnavailable, ModelAuth, BudgetSpent)):
+        away = isinstance(error, (ModelUnavailable, ModelAuth, BudgetSpent))
+        if request.cache and away and await self._cache_is_fresh():
             found = self._cache.get(request, self._clock.now())
             if found is not None:
                 return replace(found, source="cache", units=0.0, input_tokens=0, output_tokens=0, seconds=0.0)

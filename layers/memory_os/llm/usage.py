@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from memory_os.llm.messages import Call
 from memory_os.store import Store
 from memory_os.store.migrations import Migrations
+from memory_os.store.tombstones import FORGETTINGS
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -47,6 +48,15 @@ class Remembers(Protocol):
     def recent(self, endpoint: str, limit: int) -> list[Call]: ...
 
 
+@runtime_checkable
+class KnowsForgetting(Protocol):
+    """A log of a memory in which things are forgotten: an answer from before may quote them."""
+
+    async def forgettings(self) -> int:
+        """How often something was forgotten there. Raises where that can't be asked."""
+        ...
+
+
 class MemoryUsage:
     """The log of one process, for tools that have no service."""
 
@@ -74,6 +84,9 @@ class StoreUsage:
     async def record(self, call: Call) -> None:
         await asyncio.to_thread(self.record_now, call)
 
+    async def forgettings(self) -> int:
+        return await asyncio.to_thread(self.forgettings_now)
+
     def recent(self, endpoint: str, limit: int) -> list[Call]:
         """The latest calls to an endpoint, oldest first. One short query."""
         columns = [one.name for one in fields(Call)]
@@ -87,6 +100,9 @@ class StoreUsage:
         where = "at >= ?" if job == "" else "at >= ? AND job = ?"
         values = (since,) if job == "" else (since, job)
         return float(self._store.value(f"SELECT total(units) FROM model_calls WHERE {where}", values) or 0.0)
+
+    def forgettings_now(self) -> int:
+        return int(self._store.meta(FORGETTINGS, "0"))
 
     def record_now(self, call: Call) -> None:
         row = asdict(call)

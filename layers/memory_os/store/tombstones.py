@@ -11,7 +11,11 @@ from collections.abc import Iterable
 
 from memory_os.memory import content_hash
 
-__all__ = ["bury", "forgotten_at", "is_forgotten", "key"]
+__all__ = ["FORGETTINGS", "bury", "count_forgetting", "forgotten_at", "is_forgotten", "key"]
+
+
+# How often something was forgotten, in `meta`: what was cached before the last time may quote it.
+FORGETTINGS = "forgettings"
 
 
 def key(scope: str, text_hash: str) -> str:
@@ -38,3 +42,11 @@ def is_forgotten(db: sqlite3.Connection, scope: str, text_hash: str, said_at: fl
     """Whether something was said before its text was forgotten. Said again afterwards, it counts again."""
     forgotten = forgotten_at(db, scope, text_hash)
     return forgotten is not None and said_at <= forgotten
+
+
+def count_forgetting(db: sqlite3.Connection) -> None:
+    """Something has gone: with the same commit every cached answer is out of date."""
+    db.execute(
+        "INSERT INTO meta(key, value) VALUES(?, '1') ON CONFLICT(key) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        (FORGETTINGS,),
+    )

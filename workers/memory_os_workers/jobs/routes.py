@@ -223,13 +223,14 @@ class WorkRoutes:
         return web.json_response(result)
 
     async def spent(self, request: web.Request) -> web.Response:
-        """Model units since a time, of one job or of all."""
+        """Model units since a time, of one job or of all; and how often something was forgotten, for who keeps answers."""
         from memory_os.llm import StoreUsage
 
         body: bodies.Spent = await self._read(request, "Spent")
         engine = await self._service.engine()
-        units = await self._in_thread(lambda: StoreUsage(engine.store).spent_now(body.job, body.since))
-        return web.json_response({"units": units})
+        log = await self._in_thread(StoreUsage, engine.store)
+        units = await self._in_thread(log.spent_now, body.job, body.since)
+        return web.json_response({"units": units, "forgettings": await self._in_thread(log.forgettings_now)})
 
     async def usage(self, request: web.Request) -> web.Response:
         """Record one call of a model."""

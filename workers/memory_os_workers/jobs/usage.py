@@ -21,5 +21,9 @@ class ServiceUsage:
         answer = await self._tools.ask(self._tools.service.post, "spent", {"job": job, "since": since})
         return float(answer["units"])
 
+    async def forgettings(self) -> int:
+        answer = await self._tools.ask(self._tools.service.post, "spent", {"job": "probe", "since": 0.0})
+        return int(answer["forgettings"])
+
     async def record(self, call: Call) -> None:
         await self._tools.ask(self._tools.service.post, "usage", {"call": asdict(call)})
