@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,6 +152,23 @@ def test_what_only_moved_down_in_its_source_costs_no_embedding(index: Index) -> 
     index.replace("message:1", before)
     assert index.unembedded(10) == {}
     assert index.store.value("SELECT count(*) FROM embeddings") == len(before)
+
+
+def test_what_is_asked_each_second_goes_through_what_waits_and_not_through_all(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, Any]] = []
+    rows = index.store.rows
+    monkeypatch.setattr(index.store, "rows", lambda sql, values=(): asked.append((sql, values)) or rows(sql, values))
+    index.pending(16)
+    index.pending(16, backlog=5)
+    index.unembedded(17, after=3)
+    index.unembedded(17, elsewhere=["h"])
+    assert len(asked) == 4
+    for sql, values in asked:
+        plan = [str(row["detail"]) for row in rows(f"EXPLAIN QUERY PLAN {sql}", values)]
+        through = [line for line in plan if line.split()[:2] in (["SCAN", "p"], ["SEARCH", "p"])]
+        assert through and all("passages_unindexed" in line for line in through), plan
 
 
 def test_a_text_forgotten_while_it_is_embedded_leaves_no_vector(index: Index) -> None:

@@ -39,7 +39,9 @@ _NAMED_LEAST = 4
 _SPOKEN_COVERAGE = 0.9
 _SPOKEN_INFORMATION = 0.8
 _SIZES_KNOWN_FROM = 1000
-_SIZES_TTL_S = 10.0
+# A count goes through all passages, and is needed in orders of magnitude: it stands for 10 s per 1,000 of them.
+_SIZES_TTL_S_EACH = 0.01
+_SIZES_TTL_MAX_S = 600.0
 _SIZES_MAX = 1000
 # Document frequencies move slowly; a question asks for ten of them.
 _FREQUENCY_TTL_S = 300.0
@@ -213,7 +215,7 @@ class Arms:
 
 
 class _Sizes:
-    """How many passages there are, counted again every few seconds: a recall asks for it ten times."""
+    """How many passages there are, counted again every now and then: a recall asks for it ten times."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -230,13 +232,17 @@ class _Sizes:
         now = time.monotonic()
         known = self._known.get(key)
         # A small memory grows by a good part with each turn, and is counted in no time.
-        if known is not None and sum(known[0]) >= _SIZES_KNOWN_FROM and now - known[1] < _SIZES_TTL_S:
+        if known is not None and now - known[1] < _known_for_s(sum(known[0])):
             return known[0]
         counted = count()
         if len(self._known) >= _SIZES_MAX:
             self._known.clear()
         self._known[key] = (counted, now)
         return counted
+
+
+def _known_for_s(passages: int) -> float:
+    return min(passages * _SIZES_TTL_S_EACH, _SIZES_TTL_MAX_S) if passages >= _SIZES_KNOWN_FROM else 0.0
 
 
 class _Frequencies:
