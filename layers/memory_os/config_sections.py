@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
 from memory_os import constants
 
@@ -46,10 +46,35 @@ class CaptureSettings(_Section):
     import_history: bool = Field(True, description="take earlier sessions over from Hermes's state.db")
 
 
+BUNDLED_MODEL = "multilingual-e5-small"
+
+
 class EmbeddingSettings(_Section):
-    model: Literal["multilingual-e5-small"] = "multilingual-e5-small"
+    """The model that texts are embedded with. Another one means `memory-os reindex`."""
+
+    model: str = Field(BUNDLED_MODEL, min_length=1, description="its name where `engine` finds it")
     threads: Annotated[int, Field(ge=1, le=64)] = 2
-    engine: Literal["auto", "onnx", "wheel"] = Field("auto", description="wheel: the slow engine of the model's wheel")
+    engine: Literal["auto", "onnx", "wheel", "endpoint", "fastembed"] = Field(
+        "auto", description="wheel: the slow engine of the model's wheel; endpoint: an OpenAI-compatible one"
+    )
+    base_url: str = Field("", description="engine endpoint: its address, e.g. http://127.0.0.1:11434/v1")
+    api_key_variable: str = Field("", description="engine endpoint: the variable, in the environment or Hermes's .env, with the key")
+    folder: Path | None = Field(None, description="engine fastembed: a folder with the model's files, where no hub can be reached")
+    query_prefix: str = Field("", description="what the model wants before a question, e.g. 'query: '")
+    passage_prefix: str = Field("", description="what the model wants before a text, e.g. 'passage: '")
+
+    @field_validator("engine")
+    @classmethod
+    def _has_the_model(cls, value: str, info: ValidationInfo) -> str:
+        model = info.data.get("model", BUNDLED_MODEL)
+        if value in ("auto", "onnx", "wheel") and model != BUNDLED_MODEL:
+            raise ValueError(f"{model} is not in a wheel of ours: set engine to endpoint or fastembed")
+        return value
+
+    @field_validator("folder")
+    @classmethod
+    def _of_a_known_home(cls, value: Path | None) -> Path | None:
+        return _known_home(value)
 
 
 class FactSettings(_Section):
@@ -107,6 +132,7 @@ class ModelSettings(EndpointSettings):
     embedding_model: str = Field("", description="for embeddings at the same endpoint")
     fallback: EndpointSettings = Field(EndpointSettings(), description="asked where the first can't be reached")
     context_tokens: Annotated[int, Field(ge=1000)] = Field(32_000, description="what the model takes, answer included")
+    small: bool = Field(False, description="a model of less than about 3 billion parameters: it is asked for less")
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(2, description="calls at a time; a probe needs no place")
     retry_budget: Annotated[float, Field(ge=1, le=20)] = Field(
         4.0, description="what one question may spend on attempts, in multiples of its own tokens"

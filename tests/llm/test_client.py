@@ -49,6 +49,16 @@ async def test_a_healthy_endpoint(stage: Staged) -> None:
         assert '"statement"' in on.server.seen[0]["messages"][0]["content"]
 
 
+async def test_a_schema_that_examples_show_is_sent_and_not_told(stage: Staged) -> None:
+    async with stage(model.say(SAID)) as on:
+        messages = [Message("system", "Name it."), Message("user", "Qdrant listens on 7333.")]
+        answer = await on.client.ask(Request(messages=messages, job="extraction", schema=Facts, schema_shown=False))
+        assert answer.parsed == ANSWER
+        sent = on.server.seen[0]
+        assert sent["messages"][0]["content"] == "Name it."
+        assert sent["response_format"]["json_schema"]["schema"]["title"] == "Facts"
+
+
 async def test_an_answer_that_comes_whole(stage: Staged) -> None:
     async with stage(model.whole({"content": SAID})) as on:
         assert (await on.facts()).parsed == ANSWER

@@ -67,7 +67,7 @@ class Asking:
     async def answer(self) -> Answer:
         """Ask until there is an answer or no attempt is left. Raises Fault, BudgetSpent, ContextTooLong, ModelUnavailable."""
         started = self.clock.monotonic()
-        self._messages = with_schema(self.request.messages, self.request.schema)
+        self._messages = with_schema(self.request.messages, self.request.schema if self.request.schema_shown else None)
         self._max_output = self.request.max_output_tokens
         self._check_room()
         self._retrying = Retrying(

@@ -31,6 +31,7 @@ class Request:
 
     `schema`: the answer must be one JSON object of this shape. The client shows the model its JSON schema, checks the
     answer, asks once for a correction, and returns it in `Answer.parsed`; unknown fields are dropped if the schema says so.
+    `schema_shown`: False where the messages show the shape by examples: small models take words of a schema for the answer.
     `max_output_tokens`: what the answer may take; a reasoning model that spends it all is asked again with more.
     `deadline_s`: seconds for the whole of it, retries and waits included; None: the job class's own.
     `cache`: an answer to the very same messages may be used again when no model can be reached.
@@ -42,6 +43,7 @@ class Request:
     messages: Sequence[Message]
     job: Job
     schema: type[BaseModel] | None = None
+    schema_shown: bool = True
     max_output_tokens: int = 2048
     deadline_s: float | None = None
     cache: bool = True

@@ -22,6 +22,7 @@ from memory_os.wiki.drafts import Addition, Notes, admitted, gathered
 from memory_os.wiki.ledger import Ledger, RawRecord
 from memory_os.wiki.limits import Limits
 from memory_os.wiki.merging import linked
+from memory_os.wiki.naming import Naming
 from memory_os.wiki.placing import Placing, likely
 from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.questions import FileCeiling, Questions, RunCeiling
@@ -151,7 +152,7 @@ class Curation:
     async def _found(self, questions: Questions, text: RawText) -> _Found:
         """What the model finds. If that is nothing, though the file has substance, it is asked once more."""
         known = partial(likely, self.tree, self.related)
-        reading = Reading(text, self.schema, self.ledger, questions, known, self.notes)
+        reading = (Naming if self.limits.small else Reading)(text, self.schema, self.ledger, questions, known, self.notes)
         found = _Found([], True)
         for again in (False, True):
             drafts, found.whole = await reading.drafts(again=again)

@@ -138,7 +138,7 @@ class Wiki:
         from memory_os.wiki.curation import Curation
 
         values = self.settings.values
-        limits = Limits(values.wiki.units_per_file, allowance, values.models.context_tokens)
+        limits = Limits(values.wiki.units_per_file, allowance, values.models.context_tokens, values.models.small)
         schema = self.schema()
         moment = time.time() if now is None else now
         return await Curation(self.tree, schema, model, related or nothing_related, limits, moment).run(

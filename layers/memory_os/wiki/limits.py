@@ -14,11 +14,13 @@ _OVERHEAD_TOKENS = 2500
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`units`: of one file, over all runs. `allowance`: of this run. `context_tokens`: what the model takes."""
+    """`units`: of one file, over all runs. `allowance`: of this run. `context_tokens`: what the model takes. `small`: it is
+    asked for names only (naming.py)."""
 
     units: float
     allowance: float = float("inf")
     context_tokens: int = 32_000
+    small: bool = False
 
     @property
     def part_tokens(self) -> int:

@@ -67,7 +67,7 @@ class Placing:
     async def _compare(self, page: Page, addition: Addition) -> Verdict:
         """Ask how what is new stands to what the page says. An answer of no use is an abstention."""
         new = [text for _, text in unsaid(page, addition)]
-        if not new:
+        if not new or self.questions.limits.small:
             return Verdict()
         existing = _compared(page)
         if len(existing) < len(page.statements):

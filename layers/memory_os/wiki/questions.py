@@ -38,9 +38,11 @@ class Questions:
         if self.spent >= self.limits.allowance:
             raise RunCeiling
 
-    async def ask(self, messages: list[Message], schema: type[BaseModel], most: int) -> Answer:
-        """`most`: tokens of the answer. Raises what the model client raises."""
-        request = Request(messages=messages, job="curation", schema=schema, max_output_tokens=most)
+    async def ask(self, messages: list[Message], schema: type[BaseModel], most: int, *, shown: bool = True) -> Answer:
+        """`most`: tokens of the answer. `shown`: whether the model is shown the schema. Raises what the model client raises."""
+        request = Request(
+            messages=messages, job="curation", schema=schema, schema_shown=shown, max_output_tokens=most
+        )
         try:
             answer = await self.model.ask(request)
         except ModelContent as error:

@@ -48,7 +48,7 @@ class Reading:
         What was answered before is not asked again, except when `again`: then once more. Raises RunCeiling, and what a
         model raises; ModelContent too for an answer that was cut off.
         """
-        waiting = deque(parts_of(self.text.chunks, self.questions.limits.part_tokens))
+        waiting = deque(self._parts())
         found: list[Drafts] = []
         while waiting:
             part = waiting.popleft()
@@ -63,6 +63,9 @@ class Reading:
             else:
                 found.append(answer)
         return found, True
+
+    def _parts(self) -> list[Part]:
+        return parts_of(self.text.chunks, self.questions.limits.part_tokens)
 
     def _kept(self, part: Part, again: bool) -> Drafts | Literal["halved"] | None:
         """What was answered on a part before."""
@@ -80,7 +83,7 @@ class Reading:
         self.questions.afford(self.questions.limits.units * DRAFT_SHARE)
         messages = await self._messages(part, again)
         try:
-            drafts = self._usable(await self._answer(messages))
+            drafts = await self._usable(await self._answer(messages), part)
         except ContextTooLong as error:
             return self._in_two(part, again, error)
         except ModelContent as error:
@@ -99,7 +102,7 @@ class Reading:
         most = self.questions.limits.draft_output
         return await self.questions.ask(messages, drafting.drafts_schema(self.schema), most)
 
-    def _usable(self, answer: Answer) -> Drafts:
+    async def _usable(self, answer: Answer, part: Part) -> Drafts:
         """Raises ModelContent for an answer that was cut off: what is complete in it is there by accident, and what the
         rest would have said is not known."""
         if answer.cut:
