@@ -74,3 +74,30 @@ def test_what_the_wiki_keeps_for_itself_is_not_ingested(wiki: Wiki) -> None:
     (wiki.tree.root / "raw/a.md").write_text("raw")
     taken = {one.path.relative_to(wiki.tree.root).as_posix() for one in find_files(wiki.tree.root) if not one.excluded}
     assert taken == {"concepts/a.md", "raw/a.md"}
+
+
+def test_what_did_not_change_is_not_read_again(store: Store, wiki: Wiki, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = _index(store, {"wiki/concepts/a.md": [(1, 0)], "wiki/concepts/b.md": [(0, 1), (1, 0)]})
+    near = WikiNeighbours(store, index, Indexing(store, index), wiki)
+    read: list[int] = []
+    embeddings = index.embeddings
+    monkeypatch.setattr(index, "embeddings", lambda hashes: read.append(len(hashes)) or embeddings(hashes))
+    before = near.vectors()
+    assert {path: vector.tolist() for path, vector in near.vectors().items()} == {
+        path: vector.tolist() for path, vector in before.items()
+    }
+    assert read == [3]
+    # A page that comes, a page that goes, a passage that gets its vector, another model: each is seen at the next call.
+    _index(store, {"wiki/concepts/c.md": [(1, 1)]})
+    assert sorted(near.vectors()) == ["wiki/concepts/a.md", "wiki/concepts/b.md", "wiki/concepts/c.md"]
+    index.remove("document:wiki/concepts/a.md")
+    assert sorted(near.vectors()) == ["wiki/concepts/b.md", "wiki/concepts/c.md"]
+    late = Passage(Layer.WIKI, "document:wiki/concepts/d.md", "late", SHARED_SCOPE, Author.DOCUMENT)
+    index.replace("document:wiki/concepts/d.md", [late])
+    assert "wiki/concepts/d.md" not in near.vectors()
+    (row,) = store.rows("SELECT embed_hash FROM passages WHERE text = 'late'")
+    index.store_embeddings({row["embed_hash"]: np.array((0.5, 0.5), np.float32)})
+    assert near.vectors()["wiki/concepts/d.md"].tolist() == [0.5, 0.5]
+    assert read == [3, 1, 1]
+    index.fingerprint = "test/2"
+    assert near.vectors() == {}
