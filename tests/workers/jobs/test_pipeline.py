@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from memory_os.config import load_settings
+from memory_os.documents import Seen
 from memory_os.engine import Engine
 from memory_os.errors import QueueAway
 from memory_os_workers.jobs import names
@@ -113,11 +114,13 @@ def test_while_files_come_the_encoder_is_fed_ahead_of_them(tmp_path: Path, redis
             (raw / f"{number}.md").write_text(f"# Box {number}\n\nIt stands on shelf {number}.\n", "utf-8")
         await asyncio.to_thread(pipeline.engine.documents.ingest, raw)
         assert await pipeline.backlog() == 0, "a few passages the service embeds itself"
-        files = await queue.enqueue_all([("ingest", [f"wiki/raw/later-{number}.md", "1"]) for number in range(40)])
-        pipeline._preparing = set(files)
+        waiting = await queue.enqueue_all([("embed", [["an earlier hash", str(number)]]) for number in range(40)])
+        await pipeline._enqueue_documents([Seen(f"wiki/raw/later-{number}.md", 1, 1) for number in range(40)])
+        files = pipeline._preparing
         assert await pipeline.backlog() > 0, "of many files even the first few are the workers'"
         (first, *rest) = [one.decode() for one in redis.client().zrange(names.queue_name(HOME), 0, -1)]  # type: ignore[union-attr]
-        assert first in pipeline._embedding and rest == files
+        assert first in pipeline._embedding
+        assert set(rest[:40]) == files and rest[40:] == waiting, "a file is read before what waits is embedded"
 
     over(tmp_path, redis, feed)
 

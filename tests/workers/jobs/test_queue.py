@@ -88,7 +88,7 @@ def test_many_at_once_keep_their_order_and_leave_what_waits_as_it_is(redis: Redi
 def test_what_is_put_ahead_comes_before_what_waits(redis: RedisServer) -> None:
     async def put(queue: Queue) -> list[str]:
         waiting = await queue.enqueue_all([("noop", [number]) for number in range(3)])
-        return [*await queue.enqueue_all([("noop", [number]) for number in (7, 8)], ahead=True), *waiting]
+        return [*await queue.enqueue_all([("noop", [number]) for number in (7, 8)], ahead_s=3600), *waiting]
 
     ids = on(redis, put)
     client = redis.client()

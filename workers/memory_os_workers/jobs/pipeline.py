@@ -39,6 +39,9 @@ _HAND_OVER_S = 3 * CALL_S
 # Jobs that may wait at a time: enough for dozens of workers, little enough that what comes next is not behind a week's work.
 EMBED_JOBS_MAX = 128
 DOCUMENT_JOBS_MAX = 1000
+# A file that comes is read before texts of earlier ones are embedded: its words find it within a minute, whatever waits.
+# While many come, the little that the encoder is given overtakes them in turn.
+_FILES_AHEAD_S, _ENCODER_AHEAD_S = 1800, 3600
 # A queue that has just been started is not yet away.
 _STARTING_S = 15.0
 _FABRIC_SLOT_S = 5
@@ -196,7 +199,7 @@ class Pipeline:
         room = most - len(self._embedding)
         hashes = await self._in_thread(self._to_hand_out, room * names.EMBED_JOB_MAX)
         batches = [hashes[at : at + names.EMBED_JOB_MAX] for at in range(0, len(hashes), names.EMBED_JOB_MAX)]
-        ids = await queue.enqueue_all([("embed", [batch]) for batch in batches], ahead=many_files)
+        ids = await queue.enqueue_all([("embed", [batch]) for batch in batches], ahead_s=_ENCODER_AHEAD_S * many_files)
         self._embedding.update(zip(ids, map(frozenset, batches), strict=True))
 
     def _to_hand_out(self, limit: int) -> list[str]:
@@ -227,7 +230,7 @@ class Pipeline:
         fresh = [job for job, one in zip(jobs, ids, strict=True) if one not in self._preparing and one not in dead]
         room = max(0, DOCUMENT_JOBS_MAX - len(self._preparing))
         self._more_documents = len(fresh) > room
-        self._preparing.update(await queue.enqueue_all(fresh[:room]))
+        self._preparing.update(await queue.enqueue_all(fresh[:room], ahead_s=_FILES_AHEAD_S))
 
     # -- the wiki and the fabric ---------------------------------------------------------------------------------------
 

@@ -25,8 +25,6 @@ _IN_PROGRESS = "arq:in-progress:"
 _JOB = "arq:job:"
 # ARQ's own: a job that nobody ran within a day is dropped, and derived anew.
 _KEPT_MS = 86_400_000
-# A job put in ahead of others overtakes those of the last hour; so none is overtaken for ever.
-_AHEAD_MS = 3_600_000
 # A server that takes a call and does not answer (stopped, its disk stuck, its machine gone) is away like any other.
 CALL_S = 5.0
 # Jobs looked at in one round: no more than these can be running at a time.
@@ -75,9 +73,10 @@ class Queue:
         """Put a job in; one that is in already stays what it is. Returns its id. Raises QueueError."""
         return (await self.enqueue_all([(function, arguments)]))[0]
 
-    async def enqueue_all(self, jobs: Sequence[tuple[str, list[Any]]], *, ahead: bool = False) -> list[str]:
-        """Their ids, in order. `ahead`: before what was put in during the last hour. Raises QueueError."""
-        return await self._call(self._enqueue(jobs, _AHEAD_MS if ahead else 0))
+    async def enqueue_all(self, jobs: Sequence[tuple[str, list[Any]]], *, ahead_s: int = 0) -> list[str]:
+        """Their ids, in order. `ahead_s`: before what was put in during the last so many seconds, so that none is overtaken
+        for ever. Raises QueueError."""
+        return await self._call(self._enqueue(jobs, ahead_s * 1000))
 
     async def waiting(self, job_ids: Iterable[str]) -> set[str]:
         """Which of these are still in the queue, waiting or running. Raises QueueError."""
