@@ -151,8 +151,8 @@ def test_missing_and_stray_points_are_put_right_at_the_next_start(library: Libra
         db.execute("DELETE FROM passages WHERE id = ?", (stray,))
     encoded = len(encoder.texts)
     reopened(library, encoder)
-    assert stray not in points(library)
     assert library.embed() == 2
+    assert stray not in points(library)
     assert points(library) == wanted(library)
     assert len(encoder.texts) == encoded, "memory.db had the vectors"
     assert counter(library, "vectors_audited") == 3
@@ -171,6 +171,27 @@ def test_one_missing_and_one_stray_are_seen_though_the_numbers_agree(library: Li
     reopened(library, encoder)
     library.embed()
     assert points(library) == wanted(library)
+
+
+def test_a_start_does_not_wait_for_the_comparison(library: Library, encoder: Counting) -> None:
+    library.remember("note")
+    library.embed()
+    assert library.indexing.collection is not None
+    library.indexing.collection.delete(sorted(points(library)))
+    reopened(library, encoder)
+    assert library.index.pending_count() == 0 == len(points(library)), "not compared yet"
+    assert library.indexing.work(1) == 1
+    assert points(library) == wanted(library)
+
+
+def test_a_fault_that_lasts_keeps_no_recall_alive(library: Library) -> None:
+    library.indexing.collection, library.indexing.fault = None, VectorsError("damaged")
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(VectorsError, match="damaged") as raised:
+            library.indexing.audit()
+        lengths.append(len(raised.traceback))
+    assert lengths[0] == lengths[2]
 
 
 def test_a_sound_collection_is_left_alone(library: Library, encoder: Counting) -> None:

@@ -61,6 +61,9 @@ class Indexing:
         # Set by whoever finds that the collection has vanished; `work` then opens it again.
         self._gone: VectorsGone | None = None
         self._verified_at = 0.0
+        # The ids are compared with memory.db once after each start, by the first `work`: of 100,000 that takes a second,
+        # for which no turn waits. Till then a search may miss a point; one of nothing is left out by whoever reads it.
+        self._unaudited = False
 
     def open(self, folder: Path, embedder: Embedder, servers: ServerSettings | None = None) -> None:
         """Open the collection, in the folder or on the server that the settings name, and bring it in step.
@@ -99,7 +102,7 @@ class Indexing:
             self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages")})
             self._settle(collection.place)
         else:
-            self._audit(collection)
+            self._unaudited = True
 
     def _settle(self, place: str) -> None:
         former = self._store.meta(_PLACE, _EMBEDDED)
@@ -157,6 +160,9 @@ class Indexing:
             if self.collection is None:
                 return 0
             try:
+                if self._unaudited:
+                    self._audit(self.collection)
+                    self._unaudited = False
                 return self._step(self.collection, limit, backlog)
             except VectorsGone as error:
                 self._lost(error)
@@ -172,7 +178,7 @@ class Indexing:
         if self.fault is None or isinstance(self.fault, _PASSING):
             self._connect(self._backend, embedder)
             if isinstance(self.fault, _PASSING):
-                raise self.fault
+                raise self.fault.with_traceback(None)
             self._gone = None
 
     def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
@@ -290,7 +296,9 @@ class Indexing:
 
     def _open_collection(self) -> VectorCollection:
         if self.collection is None:
-            raise self.fault or self.starved or VectorsError("The vector collection is not open yet.")
+            fault = self.fault or self.starved or VectorsError("The vector collection is not open yet.")
+            # Raised again by each recall: without this it would keep the frames of all of them.
+            raise fault.with_traceback(None)
         return self.collection
 
     def _room(self) -> bool:

@@ -111,7 +111,7 @@ class Service:
             except TimeoutError:
                 raise ServiceUnavailable("The service is still opening memory.db.", cure="Try again.") from None
         if self._engine is None:
-            raise self.failure or ServiceUnavailable("The service is stopping.")
+            raise (self.failure or ServiceUnavailable("The service is stopping.")).with_traceback(None)
         return self._engine
 
     def embed_soon(self) -> None:

@@ -153,7 +153,7 @@ class Lane:
         now = self.clock.now()
         if self._held is not None:
             if now < self._held_until:
-                raise self._held
+                raise self._held.with_traceback(None)
             self._held = None
         if not self.breaker.admit(now):
             raise ModelUnavailable(

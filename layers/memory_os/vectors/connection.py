@@ -82,7 +82,7 @@ class Pause:
     def check(self) -> None:
         """Raise the last fault again while it is too early for another attempt."""
         if self.fault is not None and self.clock() < self._until:
-            raise self.fault
+            raise self.fault.with_traceback(None)
 
     def failed(self, fault: VectorsError) -> None:
         self.failures += 1
