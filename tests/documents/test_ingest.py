@@ -469,7 +469,11 @@ def test_health(documents: Documents, settings: Settings) -> None:
     health = documents.health()
     assert health.state is State.OK
     assert health.figures == {"ok": 1, "skipped": 1, "passages": 1}
-    assert health.detail == "1 documents, 1 passages; 1 could not be taken (counter documents_skipped)"
+    assert health.detail == "1 documents, 1 passages; 1 could not be taken (b.svg: SVG is not supported)"
+    write(settings.vault / "c.md", "")
+    write(settings.vault / "d.md", "")
+    documents.ingest(settings.vault)
+    assert documents.health().detail.endswith("; 3 could not be taken (d.md: empty; c.md: empty; …)")
 
 
 def test_an_index_of_another_store_is_not_touched(documents: Documents, settings: Settings, store: Store) -> None:

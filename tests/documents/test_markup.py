@@ -92,6 +92,10 @@ def test_broken_markup_never_raises(html: str) -> None:
     text_of_html(html)
 
 
+def test_space_between_tags_begins_no_line() -> None:
+    assert text_of_html("<div>\n <p>\n  One </p>\n\n <p> \n\n <b>Two</b></p> </div>")[1].split("\n") == ["One ", "", "Two"]
+
+
 def test_the_row_that_names_a_tables_columns_is_told_from_the_others() -> None:
     head = "<table><thead>\n<tr><th>host</th>\n<th>port</th></tr></thead>"
     rows = "<tr><td>a</td><td>1</td></tr><tr><th>b</th><td>2</td></tr></table>"

@@ -143,3 +143,9 @@ def test_a_line_that_looks_like_a_heading_is_text() -> None:
 def test_any_page_is_reflowed_and_keeps_its_words(text: str) -> None:
     kept = reflowed(text)
     assert sorted("".join(filter(str.isalnum, kept))) == sorted("".join(filter(str.isalnum, text)))
+
+
+def test_dots_that_lead_to_a_page_number_are_one_sign() -> None:
+    page = "Contents\nReading a file . . . . . . . . . . . . . . . . . . . . . . . 12\nWriting a file.......................................13\n"
+    assert reflowed(page) == "Contents\n\nReading a file … 12\n\nWriting a file … 13"
+    assert reflowed("Wait... and see. " + "." * 100_000).startswith("Wait... and see")

@@ -268,10 +268,19 @@ class Documents:
             return Health(State.DEGRADED, detail, "Mount it, or `memory-os ingest` its path to let it go.", figures)
         if not passages:
             return Health(State.EMPTY, "no documents", "`memory-os ingest PATH` takes some in.", figures)
-        untaken = int(figures.get("skipped", 0)) + int(figures.get("unreadable", 0))
-        aside = f"; {untaken} could not be taken (counter documents_skipped)" if untaken else ""
+        aside = self._untaken(int(figures.get("skipped", 0)) + int(figures.get("unreadable", 0)))
         aside += f"; {figures['waiting']} still being written" if last.waiting else ""
         return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages{aside}", figures=figures)
+
+    def _untaken(self, count: int) -> str:
+        """How many files could not be taken, and of the last two which and why."""
+        if not count:
+            return ""
+        last = self.store.rows(
+            "SELECT path, reason FROM documents WHERE status IN ('skipped', 'unreadable') ORDER BY ingested_at DESC LIMIT 2"
+        )
+        told = [f"{Path(row['path']).name}: {row['reason']}" for row in last]
+        return f"; {count} could not be taken ({'; '.join([*told, *(['…'] if count > len(told) else [])])})"
 
 
 def _below(known: Mapping[str, Known], vault: Path, roots: Sequence[Root]) -> dict[str, Known]:

@@ -105,7 +105,9 @@ class _Reader(HTMLParser):
         else:
             folded = _SPACES.sub(" ", data)
             at_line_start = not self.parts or self.parts[-1].endswith(("\n", " "))
-            self.parts.append(folded.lstrip(" ") if at_line_start else folded)
+            text = folded.lstrip(" ") if at_line_start else folded
+            if text:
+                self.parts.append(text)
 
     def _open(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag in _HEADINGS:

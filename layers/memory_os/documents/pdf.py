@@ -29,6 +29,9 @@ _DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?")
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪●◦–—]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
 _BULLET = re.compile(r"\A[•‣▪●◦–—*]\s+")
 _SENTENCE_END = re.compile(r"[.!?…:;؟۔。！？：；][\"'”’»)\]」』）]*$")
+# Dots that lead the eye to a page's number.
+_LED = re.compile(r" … \S{1,8}$")
+_LEADERS = re.compile(r"(?:[ \t]*+\.){4,}+[ \t]*+")
 _DENSE = re.compile(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 # A line that ends so much earlier than a full one ends its paragraph; after a full stop it need not be so short.
 _SHORT_LINE = 0.7
@@ -72,7 +75,7 @@ def text_of_pdf(data: bytes, now: float) -> PdfText:
 
 def reflowed(text: str) -> str:
     """A page's visual lines as paragraphs and lists: words cut at a line's end joined, lines of one paragraph made one."""
-    lines = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").split("\n")]
+    lines = [_LEADERS.sub(" … ", line).strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").split("\n")]
     width = _usual_width(lines)
     blocks: list[str] = []
     goes_on = False
@@ -126,6 +129,8 @@ def _usual_width(lines: list[str]) -> int:
 
 def _goes_on(line: str, width: int) -> bool:
     """Whether the next line belongs to the same paragraph."""
+    if _LED.search(line):
+        return False
     if line.endswith((*_HYPHENS, "-", ",")):
         return True
     if _SENTENCE_END.search(line):
