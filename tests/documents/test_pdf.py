@@ -146,6 +146,6 @@ def test_any_page_is_reflowed_and_keeps_its_words(text: str) -> None:
 
 
 def test_dots_that_lead_to_a_page_number_are_one_sign() -> None:
-    page = "Contents\nReading a file . . . . . . . . . . . . . . . . . . . . . . . 12\nWriting a file.......................................13\n"
+    page = "Contents\nReading a file . . . . . . . . . . . 12\nWriting a file..................13\n"
     assert reflowed(page) == "Contents\n\nReading a file … 12\n\nWriting a file … 13"
     assert reflowed("Wait... and see. " + "." * 100_000).startswith("Wait... and see")
