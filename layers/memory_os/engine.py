@@ -36,6 +36,7 @@ from memory_os.maintenance import Maintenance
 from memory_os.maintenance.requests import answer as maintenance_answer
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Author, Health, State
+from memory_os.outgrown import outgrown
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
 from memory_os.recall.rendering import one_line
@@ -355,6 +356,9 @@ class Engine:
             notes.append(f"points of this memory (home {self.store.home_id}) are still on {left}: see docs/layers/5-vectors.md")
         if servers.qdrant_url.startswith("http:") and not is_loopback(servers.qdrant_url):
             notes.append(f"vectors and any API key travel unencrypted to {servers.qdrant_url}: give it an https address")
+        p95_ms = float(_read(self._recall_figures, dict[str, Any]()).get("p95_ms", 0.0))
+        if slow := outgrown(_read(self.index.count, 0), p95_ms, servers.qdrant_url):
+            notes.append(slow)
         return notes
 
     def _egress(self) -> list[str]:
