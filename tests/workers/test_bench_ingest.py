@@ -9,7 +9,7 @@ from memory_os_workers.bench.ingest import Sizes, run_ingest_bench
 from memory_os_workers.bench.scratch import Figure
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_every_part_is_measured_against_its_promise(
     models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
