@@ -25,6 +25,7 @@ from memory_os.config import Settings
 from memory_os.errors import MemoryOSError, ServiceError, ServiceUnavailable
 
 from memory_os_workers import run_files
+from memory_os_workers.background import is_disk_full
 from memory_os_workers.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ OPENING_MAX_S = 10.0
 # The models have the processor to themselves for so long: the first turn waits for them, housekeeping for nobody.
 MODELS_FIRST_S = 2.0
 SWITCH_S = 0.0005
+# A full disk is looked at this often.
+MODELS_AGAIN_S = 5.0
 
 
 @dataclass
@@ -197,23 +200,41 @@ class Service:
         models = asyncio.ensure_future(self._load_models(engine))
         await asyncio.wait({models}, timeout=MODELS_FIRST_S)
         self._start_background(engine)
-        await models
+        passing = await models
         _collect_garbage_again()
-        await self._start_pipeline(engine)
+        if passing:
+            self._keep("the models", self._load_models_later(engine))
+        await self._start_pipeline(engine, queue=not passing)
 
-    async def _load_models(self, engine: Engine) -> None:
+    async def _load_models(self, engine: Engine) -> bool:
+        """Returns whether they could not be loaded for a reason that passes: a full disk."""
         loop = asyncio.get_running_loop()
         try:
             embedder = await asyncio.wrap_future(self._embedder)
             await loop.run_in_executor(self.executors.long, engine.load_models, embedder)
-            _log.info("ready %.2f s after the start", time.time() - self.started_at)
         except Exception as error:  # noqa: BLE001 - recall goes on by words alone, and `status` says why
+            if str(error) != self.model_error:
+                self.note_error(error)
+                _log.exception("the models could not be loaded; recall works by words only")
             self.model_error = str(error)
-            self.note_error(error)
-            _log.exception("the models could not be loaded; recall works by words only")
+            return is_disk_full(error)
+        self.model_error = ""
+        _log.info("ready %.2f s after the start", time.time() - self.started_at)
+        return False
 
-    async def _start_pipeline(self, engine: Engine) -> None:
-        """The queue and its worker, when everything that a turn waits for is there."""
+    async def _load_models_later(self, engine: Engine) -> None:
+        """Again and again until there is room for them; then what waited for them."""
+        passing = True
+        while passing:
+            await asyncio.sleep(MODELS_AGAIN_S)
+            self._embedder = self.executors.long.submit(_load_embedder, self.settings)
+            passing = await self._load_models(engine)
+        self.embed_soon()
+        if self.pipeline is not None:
+            await self._start_queue(self.pipeline)
+
+    async def _start_pipeline(self, engine: Engine, *, queue: bool) -> None:
+        """The queue and its worker, when everything that a turn waits for is there. Without `queue`: they come later."""
         from memory_os_workers.jobs.pipeline import Pipeline
         from memory_os_workers.jobs.reconciliation import Reconciliation
         from memory_os_workers.preparing import Preparing
@@ -228,6 +249,21 @@ class Service:
         self.pipeline = pipeline
         if self.background is not None:
             self.background.backlog = pipeline.backlog
+        if queue:
+            await self._start_queue(pipeline)
+        else:
+            pipeline.unavailable = "the worker needs the embedding model, too"
+        self.reconciliation = Reconciliation(engine, pipeline, house=self.executors.house)
+        pipeline.look_at_documents = self.reconciliation.look_now
+        self._keep("reconciliation", self.reconciliation.run())
+        reader = Understander(engine, pipeline, executor=self.executors.pipeline, nudge=self.embed_soon)
+        self.preparing = Preparing(self.settings.values.understanding.person_wait_seconds)
+        self.preparing.hurry = reader.hurry
+        engine.understanding.person.arrived = self.preparing.arrived
+        self._keep("understanding", reader.run())
+
+    async def _start_queue(self, pipeline: Pipeline) -> None:
+        pipeline.unavailable = ""
         try:
             await pipeline.start()
         except MemoryOSError as error:
@@ -237,14 +273,6 @@ class Service:
             pipeline.unavailable = f"{type(error).__name__}: {error}"
             self.note_error(error)
             _log.exception("no queue")
-        self.reconciliation = Reconciliation(engine, pipeline, house=self.executors.house)
-        pipeline.look_at_documents = self.reconciliation.look_now
-        self._keep("reconciliation", self.reconciliation.run())
-        reader = Understander(engine, pipeline, executor=self.executors.pipeline, nudge=self.embed_soon)
-        self.preparing = Preparing(self.settings.values.understanding.person_wait_seconds)
-        self.preparing.hurry = reader.hurry
-        engine.understanding.person.arrived = self.preparing.arrived
-        self._keep("understanding", reader.run())
 
     def _start_background(self, engine: Engine) -> None:
         from memory_os_workers.background import Background

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from memory_os.config import Settings
 from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
 from memory_os.errors import EmbeddingError
 
-__all__ = ["FINGERPRINT", "Embedder", "load_embedder", "prepare_model"]
+__all__ = ["FINGERPRINT", "Embedder", "lacks_room", "load_embedder", "prepare_model"]
 
 # Names what a vector depends on: the model, its quantisation, and how passages are put into words (index.embed_text).
 FINGERPRINT = "multilingual-e5-small/int8-1/384/calibrated-1/passage-1"
@@ -23,6 +25,9 @@ _GRAPH = "e5-small-int8-1.onnx"
 _TOKENIZER = "e5-small-1.trie"
 _CALIBRATION = "e5-small-calibration-1.npz"
 _WHEEL_WEIGHTS = "e5-small-q4.bin"
+# What the three files need, and what is left for the rest of a home: 27 MB and a little.
+_FREE_MIN_BYTES = 32_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 F32 = NDArray[np.float32]
 # Everything downstream takes this, whatever engine is behind it.
@@ -32,10 +37,11 @@ Embedder = CalibratedEmbedder
 def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = None) -> Path:
     """Write graph, tokenizer and calibration if they aren't there yet (about 6 s). Returns the folder.
 
-    Raises EmbeddingError.
+    Raises EmbeddingError, before any work where the disk has too little room for them.
     """
     if all((models_dir / name).exists() for name in (_GRAPH, _TOKENIZER, _CALIBRATION)):
         return models_dir
+    _make_folder(models_dir)
     # The graph's writer needs onnx, which nothing else imports.
     from memory_os.embedding.graph import write_graph
     from memory_os.embedding.tokenizer import write_tokenizer
@@ -45,17 +51,44 @@ def prepare_model(models_dir: Path, progress: Callable[[str], None] | None = Non
         progress("preparing the embedding model (once)")
     weights = Weights(_wheel_weights())
     try:
-        models_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, write in ((_GRAPH, write_graph), (_TOKENIZER, write_tokenizer)):
             partial = models_dir / f".{name}.{os.getpid()}"
-            write(weights, partial)
-            partial.replace(models_dir / name)
+            try:
+                write(weights, partial)
+                partial.replace(models_dir / name)
+            finally:
+                partial.unlink(missing_ok=True)
         _write_calibration(calibrate(_onnx_encoder(models_dir, threads=2)), models_dir / _CALIBRATION)
         for name in (_GRAPH, _TOKENIZER, _CALIBRATION):
             (models_dir / name).chmod(constants.FILE_MODE)
     except OSError as error:
-        raise EmbeddingError(f"The model can't be written to {models_dir}: {error.strerror}.") from error
+        raise _not_written(models_dir, error) from error
     return models_dir
+
+
+def lacks_room(error: BaseException) -> bool:
+    """Whether it is for a full disk that the model is not there: it can be made once there is room."""
+    cause = error.__cause__
+    return isinstance(error, EmbeddingError) and isinstance(cause, OSError) and cause.errno in _FULL
+
+
+def _make_folder(models_dir: Path) -> None:
+    """Raises EmbeddingError."""
+    try:
+        models_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not (models_dir / _GRAPH).exists() and shutil.disk_usage(models_dir).free < _FREE_MIN_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError as error:
+        raise _not_written(models_dir, error) from error
+
+
+def _not_written(models_dir: Path, error: OSError) -> EmbeddingError:
+    if error.errno in _FULL:
+        return EmbeddingError(
+            f"The disk of {models_dir} is full: the embedding model needs {_FREE_MIN_BYTES // 10**6} MB there.",
+            cure="Free some disk space: the model is then made within a minute.",
+        )
+    return EmbeddingError(f"The model can't be written to {models_dir}: {error.strerror}.")
 
 
 def load_embedder(settings: Settings) -> Embedder:
@@ -69,8 +102,9 @@ def load_embedder(settings: Settings) -> Embedder:
         return _wheel_embedder(threads)
     try:
         return _onnx_embedder(settings.models_dir, threads)
-    except EmbeddingError:
-        if engine == "onnx":
+    except EmbeddingError as error:
+        # What embeds several times slower is no remedy for a full disk: it would work for minutes, and say nothing of it.
+        if engine == "onnx" or lacks_room(error):
             raise
         return _wheel_embedder(threads)
 
@@ -78,7 +112,9 @@ def load_embedder(settings: Settings) -> Embedder:
 def _onnx_embedder(models_dir: Path, threads: int) -> Embedder:
     try:
         return _prepared_embedder(models_dir, threads)
-    except EmbeddingError:
+    except EmbeddingError as fault:
+        if lacks_room(fault):
+            raise
         try:
             for name in (_GRAPH, _TOKENIZER, _CALIBRATION):
                 (models_dir / name).unlink(missing_ok=True)

@@ -89,6 +89,7 @@ class Pipeline:
                 await self._start()
 
     async def _start(self) -> None:
+        self._started_at = time.time()
         values = self.settings.values
         if not values.servers.redis_url:
             if not values.workers.embedded:
