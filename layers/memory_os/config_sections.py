@@ -230,6 +230,9 @@ class UnderstandingSettings(_Section):
     idle_minutes: Annotated[float, Field(ge=0, le=10_000)] = Field(20.0, description="a session at rest so long is read")
     turns: Annotated[int, Field(ge=1, le=1000)] = Field(20, description="a session that goes on is read every so many turns")
     budget_tokens: Annotated[int, Field(ge=400, le=500_000)] = Field(16_000, description="of turns in one question")
+    history_tokens: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        20_000, description="tokens a day of sessions from before memory-os; 0: none"
+    )
     person_mode: Literal["hybrid", "context", "tools"] = Field(
         "hybrid", description="the picture of the person: in a first turn's block (context), by tools, or both"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.hermes_home import Terminal, lines_of
-from support.model_server import CONTEXT_LENGTH, CallTool, Say
+from support.model_server import CONTEXT_LENGTH, CallTool, Say, call
 
 from hermes.conftest import Installed, Make
 
@@ -17,6 +17,15 @@ def say(terminal: Terminal, installed: Installed, text: str) -> None:
     installed.model.script(text, Say(f"{_FILLER} {mark}"))
     terminal.type(text)
     terminal.wait_for(mark)
+    terminal.wait_until_quiet(1.0)
+
+
+def keep(terminal: Terminal, installed: Installed, fact: str) -> None:
+    """One turn in which the agent stores a fact."""
+    text = "Please note how mooring lines are spliced."
+    installed.model.script(text, call("fact_store", action="add", content=fact), Say("[it is noted]"))
+    terminal.type(text)
+    terminal.wait_for("[it is noted]")
     terminal.wait_until_quiet(1.0)
 
 
@@ -58,7 +67,8 @@ def test_a_line_comes_again_once_compaction_has_taken_it_away(new_home: Make) ->
     with installed.hermes.interactive() as terminal:
         first = "What is the harbour pilot's call sign?"
         assert "Kittiwake Seven" in installed.see(lambda: say(terminal, installed, first), first).injected
-        for number in range(5):
+        keep(terminal, installed, "The mooring lines are spliced on Thursdays.")
+        for number in range(4):
             say(terminal, installed, f"Question {number} about how mooring lines are spliced and stored")
         fill_the_window(terminal, installed)
         assert installed.hermes.state("SELECT count(*) FROM messages WHERE compacted = 1")[0][0] > 0
@@ -66,6 +76,8 @@ def test_a_line_comes_again_once_compaction_has_taken_it_away(new_home: Make) ->
         request = installed.see(lambda: say(terminal, installed, again), again)
         terminal.type("/quit")
         terminal.wait_for_end()
+    summarised = [one.prompt for one in installed.model.requests if "You are a summarization agent" in one.prompt]
+    assert any("spliced on Thursdays" in prompt and "(f:" in prompt for prompt in summarised), "what is kept goes with it"
     told = [one for one in lines_of(request.blocks) if "call sign is Kittiwake Seven" in one]
     assert len(told) == 1 and "Kittiwake Seven" in request.injected
 
@@ -76,3 +88,5 @@ def test_a_line_comes_again_once_compaction_has_taken_it_away(new_home: Make) ->
     assert doubled == [], "rows that compaction wrote again count once"
     summaries = installed.memory_os.rows("SELECT 1 FROM messages WHERE text LIKE '[CONTEXT COMPACTION%'")
     assert summaries == []
+    sessions = installed.memory_os.rows("SELECT ended_at FROM understanding_sessions WHERE ended_at IS NOT NULL")
+    assert sessions and installed.memory_os.status()["spool"]["rejected"] == 0, "the service was told before it"

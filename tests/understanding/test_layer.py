@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import time
 from pathlib import Path
 
 import pytest
 from memory_os.errors import ModelAuth
+from memory_os.llm import Answer, Request
 from memory_os.memory import Scope
+from memory_os.understanding.extraction import read
+from memory_os.understanding.items import Extraction
 from support.model_server import Fail, ModelServer, Say
+from test_redact import SECRETS
 
 from understanding.conftest import LOCAL, MINUTE, NOW, Bench, answer, fact, settings_of
 
@@ -282,6 +288,52 @@ def test_secrets_of_a_transcript_reach_no_model_and_no_memory(bench: Bench) -> N
     assert bench.understand()[0]["dropped"] == {"secret": 2}
     assert token not in bench.prompts[0] and "Tr0ub4dor" not in bench.prompts[0] and "[redacted]" in bench.prompts[0]
     assert token.encode() not in bench.settings.database.read_bytes()
+
+
+def test_a_transcript_full_of_secrets_leaves_none_to_the_model_or_to_memory(bench: Bench) -> None:
+    """Every kind that is known, in every turn, on both sides of it."""
+    for text, _ in SECRETS:
+        bench.said(f"Deploy with this: {text}", f"I used it: {text}")
+    secrets = {secret for _, secret in SECRETS if len(secret) >= 8}
+    bench.answers(answer(facts=[fact(text, f"T{number}") for number, (text, _) in enumerate(SECRETS, 1)]))
+    while bench.understand():
+        pass
+    held = bench.settings.database.read_bytes() + bench.settings.database.with_name("memory.db-wal").read_bytes()
+    told = "\n".join(bench.prompts)
+    assert len(bench.prompts) >= 1 and "[redacted]" in told
+    assert [secret for secret in secrets if secret in told or secret.encode() in held] == []
+    assert set(bench.outcomes().values()) == {"read"} and not [one for one in bench.texts() if any(s in one for s in secrets)]
+
+
+def test_a_session_of_ten_hours_is_read_to_its_end_in_order_and_once(bench: Bench) -> None:
+    """2,000 turns in memory as capture leaves them, read by the real reader, batches and ledger."""
+    rows = [
+        ("long", "long", role, f"{role} said number {number} of the night watch.", f"{role}{number}", NOW + 18 * number, f"t{number}")
+        for number in range(2000)
+        for role in ("user", "assistant")
+    ]
+    with bench.engine.store.write() as db:
+        db.executemany(
+            "INSERT INTO messages(session_id, lineage, role, text, content_hash, said_at, turn_id, scope, standing, platform, project,"
+            f" model, context) VALUES(?, ?, ?, ?, ?, ?, ?, '{LOCAL.key}', 'trivial', 'cli', '', '', '')", rows,
+        )  # fmt: skip
+    later, asked, runs = NOW + 36_000 + 30 * MINUTE, [], 0
+
+    async def ask(request: Request) -> Answer:
+        asked.append(re.findall(r"user said number (\d+) ", request.messages[-1].content))
+        return Answer(text="{}", parsed=Extraction(), source="model")
+
+    while due := bench.layer.due(later):
+        (one,) = due
+        reading = bench.layer.reading(one.scope, one.session_id, one.watermark, later)
+        assert reading is not None
+        done = asyncio.run(read(ask, reading, 32_000))
+        assert 0 < done.calls <= 2 and len(reading.turns) <= 200
+        bench.layer.take(done.as_dict(), later)
+        runs += 1
+        assert runs <= 20, "each run reads on"
+    assert [int(number) for batch in asked for number in batch] == list(range(2000))
+    assert bench.layer.status(later)["turns"] == {"read": 2000}
 
 
 def test_orders_in_a_transcript_are_fenced_and_what_echoes_them_is_dropped(bench: Bench) -> None:

@@ -20,6 +20,7 @@ from memory_os.memory import Passage, Scope
 from memory_os.sessions import Sessions
 from memory_os.store import Store
 from memory_os.tooling import Caller
+from memory_os.understanding.earlier import Earlier
 from memory_os.understanding.person import Person
 from memory_os.understanding.reader import Reader, Waiting, injected_lines, sorted_out
 from memory_os.understanding.reading import Reading
@@ -55,6 +56,7 @@ class Understanding:
         self._workspace = workspace
         self._settings = settings
         self._reader = Reader(store)
+        self._earlier = Earlier(store, sessions, settings)
         self.person = Person(store, facts, settings)
         self.reflection = Reflection(store, facts, settings)
 
@@ -78,7 +80,11 @@ class Understanding:
             return []
         values = self._settings.values.understanding
         found = [one for one in self._reader.waiting(now) if one.is_due(now, values)]
-        return [one for one in found if not self._sessions.is_off(one.session_id)]
+        due = [one for one in found if not self._sessions.is_off(one.session_id)]
+        if not due and self._earlier.hand_out(now):
+            # With the next look: what is said now always goes first.
+            self._reader.look_at_all()
+        return due
 
     def reading(self, scope: str, session_id: str, watermark: int, now: float) -> Reading | None:
         """What a model is given of a session up to a message's number; None when nothing of it is left to read.
@@ -252,6 +258,7 @@ class Understanding:
             "waits_since": min((one.first_at for one in waiting), default=None),
             "problem": problems[0] if problems else "",
             "turns": {row["outcome"]: row["n"] for row in counts},
+            "earlier": self._earlier.status(now),
             "items": int(self._store.value("SELECT count(*) FROM understood_items")),
         }
 

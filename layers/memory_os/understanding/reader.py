@@ -82,6 +82,11 @@ class Reader:
             for row in rows
         ]  # fmt: skip
 
+    def look_at_all(self) -> None:
+        """Messages below the mark have become turns."""
+        with self._lock:
+            self._mark = 0
+
     def turns(self, scope: str, session_id: str, watermark: int) -> list[Turn]:
         """The unread turns of a session up to a message's number, oldest first, at most TURNS_MAX."""
         rows = self._store.rows(

@@ -1,4 +1,5 @@
-"""What the model client adds to a call: against an endpoint on this machine that answers at once."""
+"""What the model client adds to a call, and how many calls a session takes: against an endpoint on this machine that answers
+at once."""
 
 from __future__ import annotations
 
@@ -15,10 +16,14 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from memory_os.config import ModelSettings
+from memory_os.errors import ModelContent
 from memory_os.llm import Message, ModelClient, Request, StoreUsage
 from memory_os.llm.endpoint import Endpoint
 from memory_os.llm.resolve import Resolved
 from memory_os.store import open_store
+from memory_os.understanding.extraction import read
+from memory_os.understanding.reading import Reading
+from memory_os.understanding.transcript import Turn
 from pydantic import BaseModel
 
 from memory_os_workers.bench.scratch import Figure
@@ -27,6 +32,9 @@ _CALLS = 200
 _WARM_UP = 10
 _PIECES = 200
 _LIMIT_MS = 5.0
+_TURNS_READ = 50
+_CALLS_MOST = 2
+_CONTEXT_TOKENS = 32_000
 # About as long as a session of 50 turns.
 _TURNS = "\n".join(f"user: turn {count}, what about the port of the vector store?" for count in range(800))
 
@@ -40,6 +48,7 @@ class _Facts(BaseModel):
     facts: list[_Fact]
 
 
+# Also what a session's reading may answer: items that name no turn are dropped.
 _SAID = json.dumps({"facts": [{"subject": f"subject {count}", "statement": "It is so."} for count in range(20)]})
 
 
@@ -67,6 +76,7 @@ async def _measure() -> list[Figure]:
 
             try:
                 without, with_client = await _alternating(plain, by_client)
+                reading = await _reading(client)
             finally:
                 await client.close()
                 store.close()
@@ -76,7 +86,21 @@ async def _measure() -> list[Figure]:
         Figure(
             "added by the client, p50", statistics.median(with_client) - statistics.median(without), "ms", _LIMIT_MS
         ),
+        *(Figure(name, calls, "calls", _CALLS_MOST) for name, calls in reading),
     ]
+
+
+async def _reading(client: ModelClient) -> list[tuple[str, int]]:
+    """Model calls that a session of 50 turns takes, with short turns and with long ones."""
+    found = []
+    for tokens, name in ((200, "of 200 tokens"), (1200, "of 1,200 tokens")):
+        said = "The crane of the harbour lifts on Tuesdays. " * (tokens // 20)
+        turns = tuple(Turn(f"t{count}", 60.0 * count, f"{count}: {said}", said) for count in range(_TURNS_READ))
+        read_of = await read(client.ask, Reading("default/local", "bench", turns), _CONTEXT_TOKENS)
+        if len(read_of.turns) != _TURNS_READ:
+            raise ModelContent(f"{len(read_of.turns)} of {_TURNS_READ} turns were read.")
+        found.append((f"extraction of a session of {_TURNS_READ} turns {name}, 32k context", read_of.calls))
+    return found
 
 
 async def _alternating(*works: Callable[[], Awaitable[None]]) -> list[list[float]]:

@@ -39,16 +39,20 @@ def bench(ctx: click.Context, memories: int) -> int:
 
 
 @bench.command("model")
+@click.option("--turns", default=100, show_default=True, type=click.IntRange(4), help="Turns with a provider that hangs.")
 @json_option
 @pass_invocation
-def model(invocation: Invocation) -> int:
-    """Measure what the model client adds to a call, against an endpoint of its own on this machine.
+def model(invocation: Invocation, turns: int) -> int:
+    """Measure the model client: what it adds to a call, the calls of a session, and turns while a provider hangs.
 
-    Nothing of yours is asked or sent. Exit code 1: more than was promised.
+    Against endpoints of its own on this machine and services in scratch homes; nothing of yours is asked or sent. Exit
+    code 1: more than was promised.
     """
+    from memory_os_workers.bench.hanging import hanging_figures
     from memory_os_workers.bench.model import run_model_bench
 
     figures = run_model_bench()
+    figures += hanging_figures(invocation.settings.models_dir, turns, lambda text: click.echo(text, err=True))
     invocation.show([figure.as_dict() for figure in figures], lambda out: _render(out, figures, "the model client"))
     return _code(figures)
 

@@ -195,6 +195,9 @@ def _unread(found: dict[str, Any]) -> str:
         return f"{waiting}; understanding.enabled is false"
     if not found["model"]:
         return f"{waiting}; they wait for a language model"
+    earlier = found.get("earlier") or {}
+    if earlier.get("waiting_messages"):
+        waiting += f"; {earlier['waiting_messages']} messages of earlier sessions, {earlier['tokens_a_day']:,} tokens a day"
     return f"{waiting}; {found['items']} items extracted" + (f"; {found['problem']}" if found["problem"] else "")
 
 
