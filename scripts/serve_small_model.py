@@ -13,6 +13,8 @@ from pathlib import Path
 import xllamacpp
 
 CONTEXT_TOKENS = 8192
+# Of an answer for which nobody sets a limit: a small model does not always find an end.
+ANSWER_TOKENS = 128
 
 
 def weights() -> Path:
@@ -32,7 +34,7 @@ def described(file: Path) -> str:
 def main(address_file: Path) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
-    params.n_ctx, params.n_parallel = CONTEXT_TOKENS, 1
+    params.n_ctx, params.n_parallel, params.n_predict = CONTEXT_TOKENS, 1, ANSWER_TOKENS
     # Half the machine, and no waiting in loops: two threads that wait for each other on busy cores are slower than one.
     params.cpuparams.n_threads, params.cpuparams.poll = max(1, (os.cpu_count() or 2) // 2), 0
     params.hostnames, params.port = ["127.0.0.1"], 0

@@ -30,6 +30,7 @@ class Model:
     """A client whose `ask` takes so many tokens, or raises. `asked`: labels of turns in each question."""
 
     context_tokens = 32_000
+    small = False
 
     def __init__(self, error: ModelError | None = None, most_turns: int = 99) -> None:
         self.error, self.most = error, most_turns

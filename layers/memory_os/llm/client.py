@@ -101,6 +101,11 @@ class ModelClient:
         """What the model takes at once, the answer included."""
         return self._models.context_tokens
 
+    @property
+    def small(self) -> bool:
+        """Whether it is to be asked for less: `models.small`."""
+        return self._models.small
+
     async def ask(self, request: Request) -> Answer:
         """Ask. Raises ModelOff, ModelUnavailable, ModelAuth, ModelContent, ContextTooLong or BudgetSpent.
 

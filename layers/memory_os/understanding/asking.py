@@ -9,6 +9,7 @@ from memory_os.errors import BudgetSpent, ContextTooLong, ModelContent, ModelErr
 from memory_os.llm import ModelClient
 from memory_os.understanding.dialectic import think
 from memory_os.understanding.extraction import read
+from memory_os.understanding.naming import read_by_sentence
 from memory_os.understanding.reading import Reading
 from memory_os.understanding.reflecting import reflect
 from memory_os.understanding.thinking import Memories, Thinking
@@ -23,6 +24,8 @@ async def delivery_of(model: ModelClient, reading: Reading) -> dict[str, Any]:
     Never raises what a model raises: the turns wait in memory.db, and the service says when they are tried again.
     """
     try:
+        if model.small:
+            return (await read_by_sentence(model.ask, reading)).as_dict()
         return (await read(model.ask, reading, model.context_tokens)).as_dict()
     except ModelError as error:
         return {
