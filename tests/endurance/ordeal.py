@@ -26,6 +26,8 @@ from endurance.truth import Truth, faults_of_memory, out_of_step, promised
 CONFIG = "workers: {embedded: false}\ndocuments: {settle_s: 0}\nunderstanding: {enabled: false}\n"
 _TURNS = 40
 _FILES = 6
+# A busy machine takes its time; a memory that never settles takes for ever.
+_SETTLED_WITHIN_S = 600
 # In the raw folder; more than this are not made.
 _DOCUMENTS_MAX = 60
 
@@ -124,7 +126,7 @@ class Ordeal:
         list(self.client.stream("/v1/ingest", {"path": str(self.raw)}))
         self.client.post("/v1/maintain", {"action": "backup"})
         self.client.post("/v1/spool", {})
-        wait_until(self._done)
+        wait_until(self._done, _SETTLED_WITHIN_S)
 
     def audit(self) -> None:
         """Settle, stop the service in order, compare everything, start it again."""
@@ -140,7 +142,7 @@ class Ordeal:
 
     def wait_for_vectors(self) -> None:
         """Until everything that was said has its vector."""
-        wait_until(self._done)
+        wait_until(self._done, _SETTLED_WITHIN_S)
 
     def glance(self) -> None:
         """What must hold at any moment after a kill, nothing settled: a whole database, nothing twice, nothing leaked."""

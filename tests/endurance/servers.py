@@ -16,7 +16,7 @@ from endurance.gate import FAULTS, Gate
 from endurance.ordeal import Ordeal
 
 # An extraction that found nothing worth keeping.
-_NOTHING = json.dumps({"items": []})
+_NOTHING = json.dumps({"facts": []})
 
 
 def _http(body: str) -> bytes:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_os.config import Settings
-from memory_os.embedding import FINGERPRINT
 from memory_os.vectors.collection import Collection
+from memory_os.vectors.folder import read_current
 
 from endurance.host import LEAKED, PROMISED, said
 
-DIMENSION = 384
 # What killed work leaves, and the next run of the same work takes away.
 _LEFT = (".full-partial-*", ".restored-*", "*.partial", ".*.part")
 
@@ -127,7 +126,9 @@ def out_of_step(settings: Settings, on_server: Callable[[], list[str]] | None = 
 
 
 def _embedded_points(settings: Settings) -> list[str]:
-    collection = Collection.open(settings.vectors_dir, FINGERPRINT, DIMENSION)
+    current = read_current(settings.vectors_dir)
+    assert current is not None
+    collection = Collection.open(settings.vectors_dir, current.stamp.fingerprint, current.stamp.dimension)
     try:
         return list(collection.ids())
     finally:

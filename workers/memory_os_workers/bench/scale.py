@@ -40,12 +40,14 @@ _WARM_TURNS = 20
 class Scale:
     """One size: recall in the hook in ms, MB on disk and in memory, seconds to start, the machine's load meanwhile.
 
-    `anonymous_mb`: what of the resident memory is the process's own; the rest is files that the system may drop.
+    `turn_cpu_ms`: what the service's process computed for a turn, which a busy machine does not change. `anonymous_mb`:
+    what of the resident memory is the process's own; the rest is files that the system may drop.
     """
 
     memories: int
     recall_p50_ms: float
     recall_p95_ms: float
+    turn_cpu_ms: float
     with_block_percent: float
     dense_p50_ms: float
     lexical_p50_ms: float
@@ -78,10 +80,13 @@ def _measured(settings: Settings, memories: int, say: Say) -> Scale:
     say("starting the service")
     with running_service(settings) as (client, cold):
         say("measuring turns through the plugin's hooks")
+        pid = int(client.get("/v1/health")["pid"])
+        before = _cpu_s(pid)
         times, given, arms = _turns(settings, client, data.questions)
-        resident, anonymous = _memory_mb(int(client.get("/v1/health")["pid"]))
+        cpu_ms = 1e3 * (_cpu_s(pid) - before) / (_TURNS + _WARM_TURNS)
+        resident, anonymous = _memory_mb(pid)
         return Scale(
-            memories, statistics.median(times), p95(times), 100 * given / len(times),
+            memories, statistics.median(times), p95(times), cpu_ms, 100 * given / len(times),
             statistics.median(arms["dense"]), statistics.median(arms["lexical"]),
             _mb(settings.home.glob("memory.db*")), _mb(settings.vectors_dir.rglob("*")), resident, anonymous,
             cold[0].value, cold[1].value, filled, os.getloadavg()[0],
@@ -107,6 +112,15 @@ def _turns(
                 arms[name].append(float(arm["milliseconds"]))
         plugin.courier.wait_empty(READY_TIMEOUT_S)
     return times, given, arms
+
+
+def _cpu_s(pid: int) -> float:
+    """Seconds that a process has computed so far, in all its threads; 0 where the system does not say."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    user, system = stat.read_text("ascii").rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_mb(pid: int) -> tuple[float, float]:

@@ -120,14 +120,15 @@ def scale(invocation: Invocation, sizes: tuple[int, ...]) -> None:
 def _render_scale(out: Console, rows: list[Scale]) -> None:
     table = [
         (
-            f"{row.memories:,}", f"{row.recall_p50_ms:.1f} / {row.recall_p95_ms:.1f}",
+            f"{row.memories:,}", f"{row.recall_p50_ms:.1f} / {row.recall_p95_ms:.1f}", f"{row.turn_cpu_ms:.0f}",
             f"{row.dense_p50_ms:.1f} / {row.lexical_p50_ms:.1f}", f"{row.database_mb:.0f} + {row.vectors_mb:.0f}",
             f"{row.resident_mb:.0f} ({row.anonymous_mb:.0f})", f"{row.answers_s:.1f} / {row.ready_s:.1f}", f"{row.load:.1f}",
         )
         for row in rows
     ]  # fmt: skip
     heads = (
-        "memories", "recall p50 / p95, ms", "meaning / words p50, ms", "memory.db + vectors, MB", "resident (own), MB",
+        "memories", "recall p50 / p95, ms", "computed a turn, ms", "meaning / words p50, ms",
+        "memory.db + vectors, MB", "resident (own), MB",
         "answers / ready, s", "load",
     )  # fmt: skip
     print_table(out, heads, table, title="cost by size")
