@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pytest
+from memory_os_workers.jobs import children as children_module
 from memory_os_workers.jobs.children import Child, _resident_bytes
 from support.service import alive
 
@@ -147,3 +149,34 @@ def test_a_child_that_cannot_stay_up_says_how_it_ends_and_where_to_look() -> Non
 
     before, after = asyncio.run(told())
     assert before == "" and "code 7, 3 times" in after and "logs/worker.log" in after
+
+
+def test_a_child_that_stays_up_again_is_no_finding_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children_module, "retry_delay", lambda failures: 0.0)
+
+    async def told() -> list[str]:
+        starts: list[int] = []
+
+        async def spawn() -> asyncio.subprocess.Process:
+            starts.append(len(starts))
+            return await asyncio.create_subprocess_exec("sh", "-c", "exit 7" if len(starts) < 4 else "exec sleep 600")
+
+        async def died(name: str, pid: int, code: int) -> None:
+            return
+
+        child = Child("worker", spawn, died)
+        task = asyncio.create_task(child.supervise())
+        async with asyncio.timeout(60):
+            while len(starts) < 4 or not child.running.is_set():
+                await asyncio.sleep(0.01)
+        found = [child.finding]
+        monkeypatch.setattr(children_module, "STEADY_S", 0.0)  # as if it had been up so long
+        found.append(child.finding)
+        task.cancel()
+        assert child.process is not None
+        child.process.kill()
+        await child.process.wait()
+        return found
+
+    before, after = asyncio.run(told())
+    assert "3 times in a row" in before and after == ""

@@ -44,6 +44,7 @@ class Child:
         self.process: asyncio.subprocess.Process | None = None
         self.restarts = 0
         self.failures = 0
+        self.started_at = time.monotonic()
         self.last_error = ""
         self.running = asyncio.Event()
         self._spawn = spawn
@@ -53,30 +54,34 @@ class Child:
     async def supervise(self) -> None:
         """Keep it running until cancelled."""
         while True:
-            started = time.monotonic()
+            self.started_at = time.monotonic()
             try:
                 self.process = await self._spawn()
             except (MemoryOSError, OSError) as error:
                 self.last_error = str(error)
                 _log.error("%s can't be started: %s", self.name, error)
             else:
+                self.started_at = time.monotonic()  # not from when it waited for another
                 self.running.set()
                 code = await self.process.wait()
                 self.running.clear()
                 self.last_error = f"ended with code {code}"
                 _log.error("%s (pid %d) ended with code %d", self.name, self.process.pid, code)
                 await self._died(self.name, self.process.pid, code)
-            self.failures = 0 if time.monotonic() - started > STEADY_S else self.failures + 1
+            self.failures = 0 if self._is_steady() else self.failures + 1
             self.restarts += 1
             await asyncio.sleep(retry_delay(self.failures))
 
     @property
     def finding(self) -> str:
-        """One that ends again and again, and where to look; empty while it is well."""
-        if self.failures < _AGAIN_AND_AGAIN:
+        """One that ends again and again, and where to look; empty while it is well, and once it is."""
+        if self.failures < _AGAIN_AND_AGAIN or (self.running.is_set() and self._is_steady()):
             return ""
         log = {"worker": "worker.log", "valkey": "queue.log"}[self.name]
         return f"{self.name} can't stay up ({self.last_error}, {self.failures} times in a row): logs/{log} says why"
+
+    def _is_steady(self) -> bool:
+        return time.monotonic() - self.started_at > STEADY_S
 
     def figures(self) -> dict[str, Any]:
         process = self.process if self.running.is_set() else None
