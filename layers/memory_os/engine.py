@@ -19,7 +19,7 @@ from memory_os.config import Settings
 from memory_os.dead_letters import DeadLetters, dead_letters
 from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
-from memory_os.embedding import FINGERPRINT, Embedder, load_embedder
+from memory_os.embedding import Embedder, fingerprint_of, load_embedder
 from memory_os.embedding.cache import CachedEmbedder, shared
 from memory_os.errors import BadRequest, MemoryOSError, StoreError
 from memory_os.fabric import Fabric
@@ -72,7 +72,7 @@ class Engine:
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
         self.store = store
-        self.index = Index(store, FINGERPRINT)
+        self.index = Index(store, fingerprint_of(settings.values.embedding))
         self.indexing = Indexing(store, self.index)
         self.recaller = Recall(store, self.index, settings.values.recall)
         self.workspace = Workspace(settings, store, self.index)
@@ -119,7 +119,7 @@ class Engine:
 
         Raises EmbeddingError; recall then stays full text.
         """
-        embedder = self.embedder = shared(embedder or load_embedder(self.settings), self.settings, FINGERPRINT)
+        embedder = self.embedder = shared(embedder or load_embedder(self.settings), self.settings, self.index.fingerprint)
         self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recaller.arms.embed = embedder.embed_query
         self.recaller.arms.dense = self.indexing.dense
@@ -363,10 +363,14 @@ class Engine:
 
     def _egress(self) -> list[str]:
         """What leaves this machine, and where it goes."""
+        from memory_os.llm.endpoint import public_address
         from memory_os.llm.report import models_egress
 
         address = self.settings.values.servers.qdrant_url
         vectors = [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
+        embedding = self.settings.values.embedding
+        if embedding.engine == "endpoint" and not is_loopback(embedding.base_url):
+            vectors.append(f"every text of this memory and every question, to be embedded, to {public_address(embedding.base_url)}")
         return [*vectors, *models_egress(self.settings)]
 
     def _models(self) -> dict[str, Any]:

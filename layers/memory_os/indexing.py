@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.config import ServerSettings
-from memory_os.embedding import FINGERPRINT, Embedder
+from memory_os.embedding import Embedder
 from memory_os.errors import VectorsDenied, VectorsError, VectorsGone, VectorsUnavailable
 from memory_os.index import Index, Pending
 from memory_os.memory import Health, State
@@ -78,7 +78,7 @@ class Indexing:
     def _connect(self, backend: Backend, embedder: Embedder) -> None:
         collection: VectorCollection | None = None
         try:
-            collection = backend.open(FINGERPRINT, embedder.dimension)
+            collection = backend.open(self._index.fingerprint, embedder.dimension)
             self._bring_in_step(collection)
         except VectorsError as error:
             if collection is not None:
@@ -214,9 +214,9 @@ class Indexing:
         with self._working:
             self._need_room(backend.folder)
             fresh = (
-                backend.open_rebuild(FINGERPRINT, embedder.dimension)
+                backend.open_rebuild(self._index.fingerprint, embedder.dimension)
                 if self.collection is None
-                else self.collection.begin_rebuild(FINGERPRINT, embedder.dimension)
+                else self.collection.begin_rebuild(self._index.fingerprint, embedder.dimension)
             )
             before = self._index.indexed()
             try:

@@ -122,6 +122,21 @@ def test_lines_of_an_earlier_turn_count_while_they_are_visible(desk: Desk) -> No
     assert desk.check(turn="t3", query="staging gateway port")["action"] == "run", "it left the window"
 
 
+def test_a_session_resumed_on_another_day(desk: Desk) -> None:
+    """Yesterday's turn holds nothing any more but still counts; what the restored window shows is held as ever."""
+    yesterdays = desk.watch.turns.get("t1", LOCAL.key)
+    assert yesterdays is not None
+    yesterdays.began -= 7 * 3600
+    assert desk.check(query="staging gateway port")["action"] == "run"
+    assert desk.finish(query="staging gateway port", result="...") == "rediscovery", "counted, from the ledger"
+    handle = desk.library.store.value("SELECT handle FROM passages WHERE source = 'note:port'")
+    for turn, asked, handles, action in (("t2", ASKED, {handle}, "hold"), ("t3", "And the weather?", set(), "run")):
+        visible = Visible(handles=frozenset(handles))
+        query = Query.of(asked, LOCAL, now=NOW + 86_400, turn_id=turn, session_id="s", visible=visible)
+        desk.watch.began(query, desk.library.recall.for_turn(query))
+        assert desk.check(turn=turn, query="staging gateway port")["action"] == action
+
+
 @pytest.mark.parametrize("desk", ["observe"], indirect=True)
 def test_observing_holds_nothing(desk: Desk) -> None:
     assert desk.check(query="staging gateway port")["action"] == "run"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import zipfile
@@ -13,18 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os import constants
-from memory_os.config import Settings
+from memory_os.config import EmbeddingSettings, Settings
 from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
 from memory_os.errors import EmbeddingError
 
-__all__ = ["FINGERPRINT", "Embedder", "lacks_room", "load_embedder", "prepare_model"]
+__all__ = ["FINGERPRINT", "Embedder", "fingerprint_of", "lacks_room", "load_embedder", "prepare_model"]
 
 # Names what a vector depends on: the model, its quantisation, and how passages are put into words (index.embed_text).
 FINGERPRINT = "multilingual-e5-small/int8-1/384/calibrated-1/passage-1"
+# Of any other model: what is done with its vectors and with the texts.
+_PIPELINE = "calibrated-1/passage-1"
 _GRAPH = "e5-small-int8-1.onnx"
 _TOKENIZER = "e5-small-1.trie"
 _CALIBRATION = "e5-small-calibration-1.npz"
 _WHEEL_WEIGHTS = "e5-small-q4.bin"
+_OTHERS = ("endpoint", "fastembed")
+
 # What the three files need, and what is left for the rest of a home: 27 MB and a little.
 _FREE_MIN_BYTES = 32_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -97,6 +102,8 @@ def load_embedder(settings: Settings) -> Embedder:
     Files of ours that a power cut or a full disk left half are made again. Raises EmbeddingError.
     """
     engine = settings.values.embedding.engine
+    if engine in _OTHERS:
+        return _other_embedder(settings)
     threads = settings.values.embedding.threads
     if engine == "wheel":
         return _wheel_embedder(threads)
@@ -107,6 +114,47 @@ def load_embedder(settings: Settings) -> Embedder:
         if engine == "onnx" or lacks_room(error):
             raise
         return _wheel_embedder(threads)
+
+
+def fingerprint_of(embedding: EmbeddingSettings) -> str:
+    """Names what a vector of this configuration depends on. The address is no part of it: a model may move."""
+    if embedding.engine not in _OTHERS:
+        return FINGERPRINT
+    prefixes = hashlib.sha256(f"{embedding.query_prefix}\0{embedding.passage_prefix}".encode()).hexdigest()[:8]
+    return f"{embedding.model}/{embedding.engine}/{prefixes}/{_PIPELINE}"
+
+
+def _other_embedder(settings: Settings) -> Embedder:
+    """A model of the user's. Its calibration is kept, so that a start asks nothing of an endpoint that is away."""
+    embedding = settings.values.embedding
+    name = hashlib.sha256(fingerprint_of(embedding).encode()).hexdigest()[:16]
+    path = settings.models_dir / f"calibration-{name}.npz"
+    kept = _kept_calibration(path)
+    encoder: Encoder
+    if embedding.engine == "endpoint":
+        from memory_os.embedding.endpoint import EndpointEncoder
+
+        encoder = EndpointEncoder(settings, 0 if kept is None else kept.question_mean.shape[0])
+    else:
+        from memory_os.embedding.fast_embed import FastEmbedEncoder
+
+        encoder = FastEmbedEncoder(embedding, settings.models_dir)
+    if kept is None or kept.question_mean.shape[0] != encoder.dimension:
+        kept = calibrate(encoder)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_calibration(kept, path)
+            path.chmod(constants.FILE_MODE)
+        except OSError as error:
+            raise EmbeddingError(f"{path} can't be written: {error.strerror}.") from error
+    return CalibratedEmbedder(encoder, kept)
+
+
+def _kept_calibration(path: Path) -> Calibration | None:
+    try:
+        return _read_calibration(path) if path.exists() else None
+    except EmbeddingError:
+        return None  # left half by a power cut: it is made again
 
 
 def _onnx_embedder(models_dir: Path, threads: int) -> Embedder:

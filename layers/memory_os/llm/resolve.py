@@ -66,6 +66,13 @@ def allows(settings: Settings, job: str) -> bool:
     return job in settings.values.models.jobs and isinstance(resolve(settings).main, Endpoint)
 
 
+def own_endpoint(
+    one: EndpointSettings, key: str, settings: Settings, environ: Mapping[str, str] | None = None
+) -> Endpoint | Unresolved:
+    """An endpoint that stands in memory-os's own configuration, under `key`."""
+    return _endpoint(one, key, settings, os.environ if environ is None else environ)
+
+
 def _endpoint(one: EndpointSettings, key: str, settings: Settings, env: Mapping[str, str]) -> Endpoint | Unresolved:
     if one.provider == "none":
         return Unresolved("no language model is configured", "Set `models.provider` (docs/models.md).")

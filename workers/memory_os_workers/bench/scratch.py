@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from memory_os.config import ENVIRONMENT, Settings, load_settings
-from memory_os.embedding import FINGERPRINT, load_embedder, prepare_model
+from memory_os.embedding import fingerprint_of, load_embedder, prepare_model
 from memory_os.errors import ServiceUnavailable
 from memory_os.index import Index
 from memory_os.indexing import Indexing
@@ -80,7 +80,7 @@ def scratch_home(models: Path) -> Iterator[Settings]:
 def fill_home(settings: Settings, texts: list[str]) -> None:
     """Write the texts as session passages with vectors; the service does not run yet."""
     store = open_store(settings.database)
-    index = Index(store, FINGERPRINT)
+    index = Index(store, fingerprint_of(settings.values.embedding))
     indexing = Indexing(store, index)
     embedder = load_embedder(settings)
     for _ in fill(index, embedder, texts, time.time()):

@@ -42,7 +42,7 @@ def scratch(like: Settings, embedder: Embedder) -> Iterator[tuple[Engine, Path]]
         folder = Path(name)
         places = {"HERMES_HOME": name, "FABRIC_DIR": f"{name}/fabric", "VAULT_PATH": f"{name}/vault"}
         settings = load_settings(places)
-        values = settings.values.model_copy(update={"recall": like.values.recall})
+        values = settings.values.model_copy(update={"recall": like.values.recall, "embedding": like.values.embedding})
         settings = replace(settings, values=values)
         with closing(Engine.open(settings)) as engine:
             engine.load_models(embedder)

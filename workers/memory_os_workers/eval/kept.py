@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from memory_os import constants
-from memory_os.embedding import FINGERPRINT, Embedder
+from memory_os.embedding import Embedder
 from memory_os.embedding.calibration import Calibration, Encoder
 from numpy.typing import NDArray
 
@@ -19,7 +19,8 @@ F32 = NDArray[np.float32]
 class KeptEncoder:
     """An encoder whose passages are looked up in a file first. Questions are always encoded: their time is measured."""
 
-    def __init__(self, embedder: Embedder, path: Path) -> None:
+    def __init__(self, embedder: Embedder, path: Path, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
         self._embedder = embedder
         self.dimension = embedder.dimension
         self.encoded = 0
@@ -38,7 +39,7 @@ class KeptEncoder:
         return self._embedder.embed_queries(texts)
 
     def embed_passages(self, texts: Sequence[str]) -> F32:
-        keys = [_key(text) for text in texts]
+        keys = [_key(self._fingerprint, text) for text in texts]
         vectors = [self._kept(key) for key in keys]
         missing = [i for i, vector in enumerate(vectors) if vector is None]
         if missing:
@@ -70,5 +71,5 @@ def kept_embedder(encoder: Encoder) -> Embedder:
     return Embedder(encoder, _AsItIs())
 
 
-def _key(text: str) -> bytes:
-    return hashlib.sha256(f"{FINGERPRINT}\n{text}".encode("utf-8", "surrogatepass")).digest()
+def _key(fingerprint: str, text: str) -> bytes:
+    return hashlib.sha256(f"{fingerprint}\n{text}".encode("utf-8", "surrogatepass")).digest()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from memory_os.config import Settings
-from memory_os.embedding import load_embedder
+from memory_os.embedding import fingerprint_of, load_embedder
 from memory_os.memory import Passage, Scope
 from memory_os.recall import Query
 
@@ -96,7 +96,7 @@ def evaluate(
 ) -> Evaluation:
     """All figures of these corpora, each question asked of its own; with `inject` also the blocks."""
     found = Evaluation(injected=Injected() if inject else None)
-    with closing(KeptEncoder(load_embedder(settings), cache)) as encoder:
+    with closing(KeptEncoder(load_embedder(settings), cache, fingerprint_of(settings.values.embedding))) as encoder:
         for position, corpus in enumerate(corpora):
             with scratch(settings, kept_embedder(encoder)) as (engine, folder):
                 learnt = learn(engine, folder, corpus, progress)
@@ -120,7 +120,7 @@ def evaluate_own(
     found = Evaluation(injected=Injected() if inject else None)
     expected = sorted({word for question in questions for word in question.evidence})
     with (
-        closing(KeptEncoder(load_embedder(settings), cache)) as encoder,
+        closing(KeptEncoder(load_embedder(settings), cache, fingerprint_of(settings.values.embedding))) as encoder,
         scratch(settings, kept_embedder(encoder)) as (engine, _),
     ):
         copy_memory(settings.database, engine, progress)

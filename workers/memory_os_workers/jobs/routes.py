@@ -79,8 +79,6 @@ class WorkRoutes:
 
     async def hello(self, request: web.Request) -> web.Response:
         """Who we are; a worker of another version is refused."""
-        from memory_os.embedding import FINGERPRINT
-
         body: bodies.Hello = await self._read(request, "Hello")
         if body.version != __version__:
             raise WorkerUnfit(
@@ -92,7 +90,7 @@ class WorkRoutes:
         return web.json_response(
             {
                 "home_id": home_id,
-                "fingerprint": FINGERPRINT,
+                "fingerprint": engine.index.fingerprint,
                 "version": __version__,
                 "home": str(self._service.settings.home),
             }

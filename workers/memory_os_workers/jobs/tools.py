@@ -63,11 +63,11 @@ class Tools:
         return None if hello["fingerprint"] == self.fingerprint else self._of_another_pipeline(str(hello["fingerprint"]))
 
     def _of_another_pipeline(self, theirs: str) -> WorkerUnfit:
-        from memory_os.embedding import FINGERPRINT
+        from memory_os.embedding import fingerprint_of
 
         return WorkerUnfit(
-            f"The service embeds with {theirs}, this worker with {FINGERPRINT}.",
-            cure="Install the same version of memory-os for both.",
+            f"The service embeds with {theirs}, this worker with {fingerprint_of(self.settings.values.embedding)}.",
+            cure="Install the same version of memory-os for both, and give both the same `embedding` settings.",
         )
 
     async def embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
@@ -137,14 +137,14 @@ class Tools:
         return self._model
 
     def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        from memory_os.embedding import FINGERPRINT, load_embedder
+        from memory_os.embedding import fingerprint_of, load_embedder
         from memory_os.embedding.cache import shared
 
-        if self.fingerprint != FINGERPRINT:
+        if self.fingerprint != fingerprint_of(self.settings.values.embedding):
             raise self._of_another_pipeline(self.fingerprint)
         if self._embedder is None:
             try:
-                self._embedder = shared(load_embedder(self.settings), self.settings, FINGERPRINT)
+                self._embedder = shared(load_embedder(self.settings), self.settings, self.fingerprint)
             except EmbeddingError as error:
                 raise WorkerUnfit(f"This worker has no model: {error.message}", cure=error.cure) from error
         vectors = self._embedder.embed_passages(list(texts.values()))
