@@ -46,7 +46,7 @@ def test_without_service_or_model_all_but_curation(home: Home, capsys: pytest.Ca
     assert _json(home, capsys, "wiki", "lint", code=1)["faults"] != 0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_curate_status_and_links_through_the_service(
     home: Home, model: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
