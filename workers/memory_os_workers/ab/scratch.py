@@ -61,6 +61,8 @@ def homes(hermes_home: Path) -> Iterator[tuple[Home, Home]]:
             _make(home, hermes_home)
         try:
             _command(on, "setup", "--hermes-home", str(on.path), "--no-start", "--yes")
+            # Memory's own questions to the model would stand between Hermes and its answers, and need not be there.
+            _command(on, "config", "set", "models.provider", "none")
             yield on, off
         finally:
             _command(on, "stop", check=False)
