@@ -31,15 +31,15 @@ async def _queued(service: Service, engine: Engine, names: Sequence[str]) -> lis
     and is to be tried again now."""
     from memory_os.wiki import curates
 
-    queue = None if service.pipeline is None else service.pipeline.queue
-    if queue is None or not queue.usable or not curates(service.settings):
+    pipeline = service.pipeline
+    if pipeline is None or not pipeline.usable or not curates(service.settings):
         return []
     waiting = await asyncio.get_running_loop().run_in_executor(service.executors.tools, engine.wiki.waiting)
     wanted = [one for one in waiting if not names or one.name in names]
     if not wanted or len(wanted) < len(set(names)):
         return []
     try:
-        await queue.enqueue_all([("curate", [one.name, f"{one.size}-{one.mtime_ns}"]) for one in wanted])
+        await pipeline.curate([(one.name, f"{one.size}-{one.mtime_ns}") for one in wanted])
     except QueueError:
         return []
     return [one.name for one in wanted]

@@ -125,6 +125,24 @@ def test_while_files_come_the_encoder_is_fed_ahead_of_them(tmp_path: Path, redis
     over(tmp_path, redis, feed)
 
 
+def test_curation_leaves_a_place_of_each_worker_to_what_else_comes(tmp_path: Path, redis: RedisServer) -> None:
+    async def curate(pipeline: Pipeline, queue: Queue) -> None:
+        places = pipeline.settings.values.workers.concurrency - 1
+        files = [(f"{number}.md", "1-1") for number in range(places + 3)]
+        await pipeline.curate(files)
+        await pipeline.curate(files)
+        assert pipeline._more_to_curate and len(pipeline._curating) == places
+        client = redis.client()
+        assert client.zcard(names.queue_name(HOME)) == places
+        client.zrem(names.queue_name(HOME), min(pipeline._curating))  # one is done
+        await pipeline._forget_finished(queue)
+        await pipeline.curate(files[-3:])
+        assert len(pipeline._curating) == places and client.zcard(names.queue_name(HOME)) == places
+        client.close()
+
+    over(tmp_path, redis, curate)
+
+
 def test_a_job_that_killed_its_workers_says_how_many(tmp_path: Path, redis: RedisServer) -> None:
     async def bury(pipeline: Pipeline, queue: Queue) -> None:
         pipeline._bury(Job("j", "ingest", ["bomb.pdf", "1"]))

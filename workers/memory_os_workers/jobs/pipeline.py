@@ -39,7 +39,7 @@ _HAND_OVER_S = 3 * CALL_S
 # Jobs that may wait at a time: enough for dozens of workers, little enough that what comes next is not behind a week's work.
 EMBED_JOBS_MAX = 128
 DOCUMENT_JOBS_MAX = 1000
-# A file that comes is read before texts of earlier ones are embedded: its words find it within a minute, whatever waits.
+# A file that comes is read (and curated) before texts of earlier ones are embedded: its words find it within a minute, whatever waits.
 # While many come, the little that the encoder is given overtakes them in turn.
 _FILES_AHEAD_S, _ENCODER_AHEAD_S = 1800, 3600
 # A queue that has just been started is not yet away.
@@ -74,6 +74,9 @@ class Pipeline:
         self._embedding: dict[str, frozenset[str]] = {}
         self._preparing: set[str] = set()
         self._more_documents = False
+        self._curating: set[str] = set()
+        self._more_to_curate = False
+        # Of a worker's places, one is left to whatever else comes.
         self._places = max(1, settings.values.workers.concurrency - 1)
 
     @property
@@ -151,13 +154,20 @@ class Pipeline:
         if self._more_documents and len(self._preparing) < DOCUMENT_JOBS_MAX // 2:
             self._more_documents = False
             self.look_at_documents()
+        if self._more_to_curate and len(self._curating) < self._most_places(queue):
+            await self.curate_waiting()
 
     async def _forget_finished(self, queue: Queue) -> None:
-        asked = {*self._embedding, *self._preparing}
+        asked = {*self._embedding, *self._preparing, *self._curating}
         # What is handed out while the queue answers is not among those.
         gone = asked - await queue.waiting(asked)
         self._embedding = {job: hashes for job, hashes in self._embedding.items() if job not in gone}
         self._preparing -= gone
+        self._curating -= gone
+
+    def _most_places(self, queue: Queue) -> int:
+        """How many jobs of a kind may be handed out so that every worker has a place left."""
+        return self._places * max(1, len(queue.standing.workers))
 
     async def _child_died(self, name: str, pid: int, code: int) -> None:
         await self._in_thread(self._count_restart, name, f"pid {pid} ended with code {code}")
@@ -194,7 +204,7 @@ class Pipeline:
             self._backlog = max(own.values())
         # Behind the files that still come, an encoder would idle until the last of them is cut: it gets all but one of a
         # worker's places, and the files the rest.
-        most = self._places * max(1, len(queue.standing.workers)) if many_files else EMBED_JOBS_MAX
+        most = self._most_places(queue) if many_files else EMBED_JOBS_MAX
         if not self._backlog or len(self._embedding) > (most - 1 if many_files else most // 2):
             return
         room = most - len(self._embedding)
@@ -236,24 +246,33 @@ class Pipeline:
     # -- the wiki and the fabric ---------------------------------------------------------------------------------------
 
     async def curate_waiting(self) -> bool:
-        """Queue every raw file that waits. False: there is no queue now, or no model to ask."""
-        queue = self.queue
-        if queue is None or not queue.usable:
+        """Queue raw files that wait. False: there is no queue now, no model to ask, or none waits."""
+        if not self.usable:
             return False
-        jobs = await self._in_thread(self._to_curate)
-        if not jobs:
-            return False
-        await queue.enqueue_all(jobs)
-        return True
+        files = await self._in_thread(self._to_curate)
+        await self.curate(files)
+        return bool(files)
 
-    def _to_curate(self) -> list[tuple[str, list[Any]]]:
+    async def curate(self, files: Sequence[tuple[str, str]]) -> None:
+        """Queue these raw files (name, state): as many as leave a place of each worker free, for a model may take minutes
+        over one; the others when those are done. Raises QueueError."""
+        queue = self.queue
+        if queue is None:
+            return
+        jobs: list[tuple[str, list[Any]]] = [("curate", [name, stamp]) for name, stamp in files]
+        fresh = [one for one in jobs if names.job_id(queue.home_id, *one) not in self._curating]
+        room = max(0, self._most_places(queue) - len(self._curating))
+        self._more_to_curate = len(fresh) > room
+        self._curating.update(await queue.enqueue_all(fresh[:room], ahead_s=_FILES_AHEAD_S))
+
+    def _to_curate(self) -> list[tuple[str, str]]:
         from memory_os.wiki import curates
 
         if not self.engine.wiki.tree.there or not curates(self.settings):
             return []
         dead = {tuple(one.payload) for one in self.engine.dead_letters.all() if one.function == "curate"}
         states = [(one.name, f"{one.size}-{one.mtime_ns}") for one in self.engine.wiki.waiting()]
-        return [("curate", [name, stamp]) for name, stamp in states if (name, stamp) not in dead]
+        return [one for one in states if one not in dead]
 
     async def index_fabric(self) -> bool:
         """Queue a look at the fabric folder. False: there is no queue now."""
