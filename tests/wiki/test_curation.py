@@ -137,6 +137,15 @@ def test_a_neighbour_by_meaning_is_merged_only_if_the_model_is_sure(bench: Bench
     assert 'aliases: ["Schlüsselspeicher 0"]' in bench.text("entities/key-value-store-0.md")
 
 
+def test_a_page_that_several_additions_go_to_is_told_of_once(bench: Bench) -> None:
+    bench.drop("a.md", "first file")
+    bench.model.script("first file", pages(page("Redis", "It is a store."), page("Redis store", "It is old.", aliases=["Redis"])))
+    bench.model.script("new 1: It is old.", verdict(same=True))
+    curated = bench.curate("a.md")
+    assert (curated.created, curated.merged) == (["entities/redis.md"], [])
+    assert "raw/a.md: made [[redis|Redis]]\n" in bench.text("log.md")
+
+
 def test_an_alias_alone_makes_no_subject_the_same(bench: Bench) -> None:
     bench.drop("a.md", "first file")
     bench.drop("b.md", "second file")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from memory_os.wiki.journal import LOG_MAX_LINES
 from memory_os.wiki.lint import CHECKS
+from memory_os.wiki.publishing import Publisher
 
 from wiki.conftest import NOW, Bench, page, pages
 
@@ -163,3 +165,19 @@ def test_a_page_is_found_whatever_its_file_holds(grown: Bench) -> None:
 def test_links_to_folders_outside_are_no_pages(grown: Bench, tmp_path: object) -> None:
     (grown.root / "concepts/link.md").symlink_to("/etc/hostname")
     assert "concepts/link.md" not in grown.wiki.tree.pages()
+
+
+def test_a_name_that_is_anothers_is_taken_off_a_page_of_ours_and_off_none_of_yours(grown: Bench) -> None:
+    """Two workers that curate at once may each give a page of theirs the same second name."""
+    wiki = grown.wiki
+    publisher = Publisher(wiki.tree, wiki.schema(), wiki.ledger, "2026-11-30", "raw/a.md", "s")
+    for path in ("entities/queue.md", "entities/redis.md"):
+        publisher.change(path, lambda one: replace(one, aliases=("Store", "Queue" if one.title == "Redis" else "Line")))
+    own = OWN.format(title="Own", link="redis").replace("aliases: []", "aliases: [Line]")
+    write(grown, "concepts/own.md", own)
+    said = [(one.path, one.fixable) for one in wiki.lint(now=NOW) if "belongs to" in one.message]
+    assert sorted(said) == [("entities/queue.md", True), ("entities/redis.md", True), ("entities/redis.md", True)]
+    wiki.lint(True, now=NOW)
+    assert grown.lint() == []
+    assert "aliases: []" in grown.text("entities/redis.md") and 'aliases: ["Store"]' in grown.text("entities/queue.md")
+    assert "aliases: [Line]" in grown.text("concepts/own.md")

@@ -178,7 +178,7 @@ class Curation:
     async def _place(self, placing: Placing, addition: Addition, outcome: Curated) -> str:
         """Bring one addition into its page, and tell of it. Returns the page's path."""
         record, placed = placing.questions.record, await placing.place(addition)
-        if placed.how != "kept":
+        if placed.how != "kept" and placed.path not in (*outcome.created, *outcome.merged, *outcome.proposed):
             getattr(outcome, placed.how).append(placed.path)
         outcome.contradictions += placed.contradictions
         if placed.path not in record.pages:

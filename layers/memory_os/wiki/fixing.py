@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_os.wiki import indexes, journal, linking, sources
-from memory_os.wiki.catalogue import read_catalogue
+from memory_os.wiki.catalogue import Catalogue, read_catalogue
 from memory_os.wiki.ledger import Ledger
 from memory_os.wiki.lint import Finding
 from memory_os.wiki.page import Page
@@ -23,11 +23,11 @@ def fix(tree: Tree, schema: Schema, found: Sequence[Finding], day: str, now: flo
     ledger = Ledger(tree)
     sources.settle(tree, schema, ledger, day, sources.missing(tree, ledger))
     publisher = Publisher(tree, schema, ledger, day, "", "lint")
-    of_pages = {one.path for one in wanted if one.check in ("orphans", "broken links", "tags")}
+    of_pages = {one.path for one in wanted if one.check in ("orphans", "broken links", "front matter", "tags")}
     of_pages &= set(tree.pages())
     for path in sorted(of_pages):
-        titles = read_catalogue(tree).titles
-        publisher.change(path, lambda page, known=titles: _cleaned(page, known, schema))  # type: ignore[misc]
+        known = read_catalogue(tree)
+        publisher.change(path, lambda page, known=known: _cleaned(page, known, schema))  # type: ignore[misc]
     linking.connect(tree, schema, sorted(of_pages))
     if any(one.check == "log" for one in wanted):
         journal.rotate(tree, now)
@@ -35,10 +35,12 @@ def fix(tree: Tree, schema: Schema, found: Sequence[Finding], day: str, now: flo
     indexes.rewrite(tree, read_catalogue(tree), schema)
 
 
-def _cleaned(page: Page, titles: dict[str, str], schema: Schema) -> Page:
-    """Without links to pages that are gone and tags that are not in the vocabulary."""
+def _cleaned(page: Page, known: Catalogue, schema: Schema) -> Page:
+    """Without links to pages that are gone, names that are another page's, and tags that are not in the vocabulary."""
+    owners = {name: known.named([name]) for name in page.aliases}
     return replace(
         page,
-        links=tuple(one for one in page.links if one in titles),
+        links=tuple(one for one in page.links if one in known.titles),
+        aliases=tuple(name for name, owner in owners.items() if owner is None or owner.path == page.path),
         tags=tuple(one for one in page.tags if one in schema.tags),
     )

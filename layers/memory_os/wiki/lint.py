@@ -14,7 +14,7 @@ from memory_os.wiki.linking import is_lonely
 from memory_os.wiki.page import is_day
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import LOG, RAW, SCHEMA
-from memory_os.wiki.wikilinks import subject_key, wikilinks
+from memory_os.wiki.wikilinks import wikilinks
 
 __all__ = ["CHECKS", "Finding", "Snapshot", "findings"]
 
@@ -98,13 +98,13 @@ def _index(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _front_matter(snapshot: Snapshot) -> Iterator[Finding]:
-    owners: dict[str, str] = {}
     for path, page in sorted(snapshot.catalogue.pages.items()):
         yield from (Finding("", path, problem) for problem in page.problems)
         for name in page.names:
-            owner = owners.setdefault(subject_key(name), path)
-            if owner != path:
-                yield Finding("", path, f"the name {name!r} belongs to {owner} too")
+            owner = snapshot.catalogue.named([name])
+            if owner is not None and owner.path != path:
+                mended = path in snapshot.ours and name in page.aliases and snapshot.schema is not None
+                yield Finding("", path, f"the name {name!r} belongs to {owner.path} too", fixable=mended)
         if not page.problems and not page.sources:
             yield Finding("", path, "`sources` is empty", level="review")
 
