@@ -439,7 +439,8 @@ def test_an_answer_with_nothing_is_a_good_one(bench: Bench) -> None:
     bench.model.script("the file", pages())
     curated = bench.curate("a.md")
     assert curated.status == "done" and curated.created == [] and bench.wiki.waiting(NOW) == []
-    assert "raw/a.md: nothing to write" in bench.text("log.md")
+    assert "raw/a.md: the model found nothing lasting in it" in bench.text("log.md") and len(bench.asked) == 1
+    assert bench.wiki.status(model=True)["nothing_found"] == ["a.md"]
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

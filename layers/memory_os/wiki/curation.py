@@ -39,6 +39,7 @@ __all__ = ["Curation"]
 # A file of fewer tokens may well say nothing; of a longer one, "nothing" is asked about once more.
 _SUBSTANCE_TOKENS = 50
 _NOTHING = "the model, asked twice, found nothing lasting in it"
+_NOTHING_SHORT = "the model found nothing lasting in it"
 _STAYS = "; what pages have of its earlier state stays"
 
 
@@ -211,7 +212,10 @@ class Curation:
         record = questions.record
         if found.whole:
             record.status, record.answers = "done", {}
-            outcome.reason = _NOTHING + _STAYS * record.replaces if found.nothing else ""
+            if found.nothing:
+                outcome.reason = _NOTHING + _STAYS * record.replaces
+            elif not found.additions:
+                outcome.reason = _NOTHING_SHORT
         else:
             outcome.status = record.status = "ceiling"
             outcome.reason = (
