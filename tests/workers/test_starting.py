@@ -14,6 +14,7 @@ from memory_os.errors import ServiceUnavailable
 from memory_os_workers import client as module
 from memory_os_workers import starting
 from memory_os_workers.client import ensure_service
+from memory_os_workers.processes import processor_ticks
 from memory_os_workers.starting import Patience
 
 from workers.running import Home, wait_until
@@ -42,8 +43,8 @@ def test_who_computes_is_waited_for_and_who_stands_still_is_not(
 ) -> None:
     patience = Patience(LOG, stalled_s=60)
     for _ in range(5):
-        before = starting._processor_time(busy.pid)
-        wait_until(lambda before=before: starting._processor_time(busy.pid) != before)
+        before = processor_ticks(busy.pid)
+        wait_until(lambda before=before: processor_ticks(busy.pid) != before)
         clock[0] += 50
         patience.look(busy.pid, "the end")
     os.kill(busy.pid, signal.SIGSTOP)
@@ -56,8 +57,8 @@ def test_who_computes_is_waited_for_and_who_stands_still_is_not(
 def test_what_another_process_computes_is_no_progress_of_ours(busy: subprocess.Popen[bytes], clock: list[float]) -> None:
     patience = Patience(LOG, stalled_s=60)
     patience.look(busy.pid, "another", starts=False)
-    before = starting._processor_time(busy.pid)
-    wait_until(lambda: starting._processor_time(busy.pid) != before)
+    before = processor_ticks(busy.pid)
+    wait_until(lambda: processor_ticks(busy.pid) != before)
     clock[0] += 61
     with pytest.raises(ServiceUnavailable, match="waited 61 s for another"):
         patience.look(busy.pid, "another", starts=False)

@@ -16,8 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from memory_os import __version__
@@ -26,7 +25,9 @@ from memory_os.errors import MemoryOSError, ServiceError, ServiceUnavailable
 
 from memory_os_workers import run_files
 from memory_os_workers.background import is_disk_full
+from memory_os_workers.executors import Executors
 from memory_os_workers.logs import configure_logs
+from memory_os_workers.processes import resident_bytes
 
 if TYPE_CHECKING:
     from memory_os.embedding import Embedder
@@ -49,23 +50,6 @@ MODELS_FIRST_S = 2.0
 SWITCH_S = 0.0005
 # A full disk is looked at this often.
 MODELS_AGAIN_S = 5.0
-
-
-@dataclass
-class Executors:
-    """Threads by kind of work, so that nothing ever queues before a recall."""
-
-    recall: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "recall"))
-    tools: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "tools"))
-    long: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "long"))
-    capture: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "capture"))
-    forget: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "forget"))
-    embed: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "embed"))
-    house: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "house"))
-    pipeline: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "pipeline"))
-
-    def all(self) -> tuple[ThreadPoolExecutor, ...]:
-        return (self.recall, self.tools, self.long, self.forget, self.capture, self.embed, self.house, self.pipeline)
 
 
 class Service:
@@ -141,7 +125,7 @@ class Service:
             "uptime_s": round(time.time() - self.started_at, 1),
             "ready": self.ready,
             "model_error": self.model_error,
-            "memory_bytes": resident_bytes(),
+            "memory_bytes": resident_bytes(os.getpid()),
             "requests": self.requests,
             "errors": self.errors,
             "last_error": self.last_error,
@@ -164,7 +148,7 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        ended = await asyncio.to_thread(_join, self.executors, STOP_GRACE_S)
+        ended = await asyncio.to_thread(self.executors.join, STOP_GRACE_S)
         if self._engine is not None and ended:
             await asyncio.to_thread(self._engine.close)
         return ended
@@ -405,25 +389,3 @@ def _collect_garbage_again() -> None:
     """What was made at the start stays for good, and is not looked at again: full collections take a tenth of their time."""
     gc.freeze()
     gc.enable()
-
-
-def _join(executors: Executors, seconds: float) -> bool:
-    """Wait for all threads, together at most so long. Queued work is dropped: it can be derived again."""
-    deadline = time.monotonic() + seconds
-    threads = [thread for one in executors.all() for thread in one._threads]
-    for one in executors.all():
-        one.shutdown(wait=False, cancel_futures=True)
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    return not any(thread.is_alive() for thread in threads)
-
-
-def resident_bytes() -> int:
-    """Resident memory of this process: /proc where there is one, else the peak that getrusage knows."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123 - a pseudo file
-            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

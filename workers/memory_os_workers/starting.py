@@ -6,12 +6,13 @@ still. So the time that counts is that without progress: the process uses the pr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
 from memory_os.errors import ServiceUnavailable
+
+from memory_os_workers.processes import processor_ticks
 
 # Even a machine that is busy with other things gives a process some of its time.
 STALLED_S = 60.0
@@ -43,7 +44,7 @@ class Patience:
     def look(self, pid: int | None, what: str, *, starts: bool = True) -> None:
         """`pid`: who is at it, `what`: what it is at, as in "waited for …". `starts`: what it does is what is waited for."""
         now = monotonic()
-        state = (pid, what, _processor_time(pid) if starts else -1)
+        state = (pid, what, processor_ticks(pid) if starts else -1)
         # Without /proc it is known only that it lives.
         if state != self._state or state[2] is None:
             self._state, self._moved_at = state, now
@@ -57,15 +58,3 @@ class Patience:
 
     def _given_up(self, message: str) -> ServiceUnavailable:
         return ServiceUnavailable(message, cure=f"See {self._log}.")
-
-
-def _processor_time(pid: int | None) -> int | None:
-    """Clock ticks that a process has used; -1 for one that is gone, None where the system does not tell."""
-    if pid is None:
-        return -1
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:  # noqa: PTH123 - a pseudo file
-            fields = stream.read().rpartition(")")[2].split()
-    except OSError:
-        return -1 if os.path.isdir("/proc/self") else None  # noqa: PTH112
-    return int(fields[11]) + int(fields[12])

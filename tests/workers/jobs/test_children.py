@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from memory_os_workers.jobs import children as children_module
-from memory_os_workers.jobs.children import Child, _resident_bytes
+from memory_os_workers.jobs.children import Child
+from memory_os_workers.processes import resident_bytes
 from support.service import alive
 
 from workers.running import Home, ended, wait_until
@@ -70,7 +71,7 @@ def keepers(server: int) -> list[int]:
 
 def test_the_queue_server_ends_though_service_and_worker_were_killed_together(home: Home) -> None:
     children = started(home)
-    assert sum(_resident_bytes(pid) for pid in keepers(children["valkey"])) < 8 * 2**20
+    assert sum(resident_bytes(pid) for pid in keepers(children["valkey"])) < 8 * 2**20
     os.kill(children["worker"], signal.SIGSTOP)  # it can't take the server with it
     home.processes[0].kill()
     os.kill(children["worker"], signal.SIGKILL)

@@ -20,6 +20,7 @@ from memory_os.errors import MemoryOSError, QueueError
 
 from memory_os_workers.background import retry_delay
 from memory_os_workers.jobs import valkey
+from memory_os_workers.processes import resident_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Child:
             "restarts": self.restarts,
             "last_error": self.last_error,
             "finding": self.finding,
-            "memory_bytes": 0 if pid is None else _resident_bytes(pid),
+            "memory_bytes": 0 if pid is None else resident_bytes(pid),
         }
 
 
@@ -161,11 +162,3 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         else:
             return
     await process.wait()
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123 - a pseudo file
-            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0

@@ -130,7 +130,10 @@ class Process:
             if self._ended.is_set():  # meanwhile, when there was nobody to tell
                 return
             _log.info("worker %s works on %s", self.id, self.address.shown)
-            await asyncio.wait({asyncio.ensure_future(self._arq.async_run())})
+            run = asyncio.ensure_future(self._arq.async_run())
+            await asyncio.wait({run})
+            if not run.cancelled():
+                run.exception()  # its main task's, which is looked at next: nobody else is to report it
             main = self._arq.main_task
             if main is not None and not main.cancelled():
                 main.result()

@@ -1,0 +1,30 @@
+"""What the system tells of a process."""
+
+from __future__ import annotations
+
+import os
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory: of /proc where there is one; else our own peak, which getrusage knows, and 0 for another's."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123 - a pseudo file
+            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        if pid != os.getpid():
+            return 0
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def processor_ticks(pid: int | None) -> int | None:
+    """Clock ticks of the processor that a process has used; -1 for one that is gone, None where the system does not tell."""
+    if pid is None:
+        return -1
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stream:  # noqa: PTH123 - a pseudo file
+            fields = stream.read().rpartition(")")[2].split()
+    except OSError:
+        return -1 if os.path.isdir("/proc/self") else None  # noqa: PTH112
+    return int(fields[11]) + int(fields[12])
