@@ -12,12 +12,12 @@ from support.service import wait_until
 def test_it_measures_with_and_without_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "_CALLS", 3)
     monkeypatch.setattr(model, "_WARM_UP", 1)
-    without, with_client, added, *reading = model.run_model_bench()
+    without, with_client, added, computed, *reading = model.run_model_bench()
     assert [(one.met, one.limit) for one in reading] == [(True, 2), (True, 2)], "two calls are promised, and counted"
     assert without.value > 0
     assert with_client.value > 0
     assert added.value == pytest.approx(with_client.value - without.value)
-    assert added.limit == 5.0
+    assert added.limit == 5.0 and computed.limit is None
 
 
 def test_what_hanging_adds_is_held_against_the_noise() -> None:
