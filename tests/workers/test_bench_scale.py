@@ -10,7 +10,7 @@ from memory_os_workers.bench import scale
 from memory_os_workers.cli import cli
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_size_is_measured_in_a_home_of_its_own(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale, "_TURNS", 10)
     said: list[str] = []
