@@ -1,4 +1,4 @@
-"""Runs every system over the same corpora and prints one table. The peers get the texts as they are, one each."""
+"""Runs every system over the same corpora and prints one table. The peers get each text as one memory, with who said it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from memory_os_workers.ab.questions import STARTER, is_right, load
 from memory_os_workers.eval import evaluate, load_corpora
 from memory_os_workers.eval.corpora import Corpus, Document
 from memory_os_workers.eval.corpora import Question as Asked
+from memory_os_workers.eval.floor import PlainFts5
 from memory_os_workers.eval.kept import KeptEncoder
 from memory_os_workers.eval.measures import DEPTH, Scores, difference, mean_of, percentile, scores_of
 
@@ -61,7 +62,6 @@ def main() -> None:
         found = evaluate(corpora, settings, wanted.cache or Path(folder) / "kept.db", _progress)
         systems = {
             "memory-os": System(found.scores["hybrid"], found.milliseconds["hybrid"]),
-            "plain FTS5": System(found.scores["plain FTS5"], found.milliseconds["plain FTS5"]),
         }
         with closing(_encoder(settings, wanted.cache or Path(folder) / "kept.db")) as encoder:
             _run_peers(wanted, corpora, systems, encoder)
@@ -82,6 +82,7 @@ def starter() -> Corpus:
 
 def _run_peers(wanted: argparse.Namespace, corpora: Sequence[Corpus], systems: dict[str, System], encoder: KeptEncoder) -> None:
     peers: list[tuple[str, Callable[[list[str], list[str]], Answers]]] = [
+        ("plain FTS5", lexical),
         (f"one dense vector, cosine ≥ {THRESHOLD}", lambda texts, questions: dense(encoder, texts, questions))
     ]
     if wanted.holographic:
@@ -93,7 +94,7 @@ def _run_peers(wanted: argparse.Namespace, corpora: Sequence[Corpus], systems: d
             system = systems.setdefault(name, System())
             for corpus in corpora:
                 click.echo(f"{name}: {corpus.name}", err=True)
-                texts, questions = [one.text for one in corpus.documents], [one.text for one in corpus.questions]
+                texts, questions = [told(one) for one in corpus.documents], [one.text for one in corpus.questions]
                 system.add(corpus, answers(texts, questions))
 
 
@@ -105,6 +106,24 @@ def _endpoint(wanted: argparse.Namespace, encoder: KeptEncoder) -> Iterator[str]
         return
     with served(encoder) as address:
         yield address
+
+
+def told(document: Document) -> str:
+    """A text as memory-os has it too: a name stands before what its bearer said."""
+    named = document.speaker and document.speaker not in ("user", "assistant")
+    return f"{document.speaker}: {document.text}" if named else document.text
+
+
+def lexical(texts: list[str], questions: list[str]) -> Answers:
+    started = time.perf_counter()
+    with PlainFts5(texts) as floor:
+        seconds = time.perf_counter() - started
+        ranked, times = [], []
+        for question in questions:
+            started = time.perf_counter()
+            ranked.append(floor.search(question, DEPTH))
+            times.append((time.perf_counter() - started) * 1e3)
+    return ranked, times, seconds
 
 
 def dense(encoder: KeptEncoder, texts: list[str], questions: list[str]) -> Answers:

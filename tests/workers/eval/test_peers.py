@@ -39,6 +39,15 @@ def test_a_system_is_scored_by_the_ids_of_what_it_found(compare: Any) -> None:
     assert system.milliseconds == [1.0, 2.0]
 
 
+def test_the_peers_hear_who_said_it(compare: Any) -> None:
+    from memory_os_workers.eval.corpora import Document
+
+    assert compare.told(Document("d", "s", 0.0, "Imke", "I fired the kiln.")) == "Imke: I fired the kiln."
+    assert compare.told(Document("d", "s", 0.0, "user", "Hello.")) == compare.told(Document("d", "", 0.0, "", "Hello.")) == "Hello."
+    ranked, times, _ = compare.lexical(TEXTS, ["Who sells the glaze?", "?"])
+    assert ranked == [[1], []] and len(times) == 2
+
+
 def test_below_the_threshold_nothing_is_found(compare: Any) -> None:
     ranked, times, _ = compare.dense(real_embedder(), TEXTS, ["Who sells us the glaze?", "xyzzy plugh"])
     assert ranked[0][0] == 1 and len(times) == 2
