@@ -87,3 +87,24 @@ def test_arms_are_read_to_their_depth_and_no_further(words_only: Library, count:
         for number in range(count):
             words_only.remember(f"gateway {number}")
     assert len(search(words_only, "gateway").candidates) == min(count, ARM_LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("question", "strangers"),
+    [
+        ("What did Tarek say about the kiln?", True),
+        ("What did Imke say about the kiln?", False),
+        ("What did Imke tell Tarek?", False),
+        ("What was said about the kiln?", False),
+        ("O que o Tarek comprou?", True),
+        ("Что купил Тарек?", True),
+        ("Was hat Tarek über den Ofen gesagt?", False),
+        ("窑在哪里？", False),
+        ("窯はどこですか？", False),
+        ("ماذا قال طارق؟", False),
+    ],
+)
+def test_names_nobody_here_ever_mentioned_are_strangers(words_only: Library, question: str, strangers: bool) -> None:
+    """German capitals and scripts without any say nothing about names."""
+    words_only.remember("Imke said the kiln is in the shed", "note:kiln")
+    assert search(words_only, question).strangers is strangers

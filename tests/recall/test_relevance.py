@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_os.config import RecallSettings
 from memory_os.memory import Author, Layer, Passage
 from memory_os.recall.arms import Candidate
-from memory_os.recall.relevance import prior, probability, rank_score
+from memory_os.recall.relevance import prior, probability
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -83,6 +83,19 @@ def test_a_rare_name_of_the_question_lifts_a_passage_that_has_it() -> None:
     assert probability(named, 60, cross_language=False) > probability(plain, 60, cross_language=False)
 
 
+@given(cosines, shares, sizes)
+def test_a_question_about_strangers_is_less_probable(cosine: float, coverage: float, size: int) -> None:
+    known, unknown = (
+        probability(candidate(cosine, coverage), size, cross_language=False, strangers=strangers) for strangers in (False, True)
+    )
+    assert unknown <= known
+
+
+def test_between_languages_a_name_may_be_spelled_otherwise() -> None:
+    asked = candidate(0.4)
+    assert probability(asked, 100, cross_language=True, strangers=True) == probability(asked, 100, cross_language=True)
+
+
 def test_words_alone_decide_where_there_is_no_vector() -> None:
     assert probability(candidate(0.0, 0.9, compared=False), 1000, cross_language=False) > GATE
     assert probability(candidate(0.0, 0.2, compared=False), 1000, cross_language=False) < GATE
@@ -112,9 +125,3 @@ def test_priors_go_the_way_they_should() -> None:
 
 def test_a_clock_that_went_back_makes_the_future_now() -> None:
     assert prior(note(created_at=NOW + 1000 * DAY), NOW) == prior(note(created_at=NOW), NOW)
-
-
-@given(cosines, shares)
-def test_the_rank_has_both_arms(cosine: float, coverage: float) -> None:
-    assert rank_score(candidate(cosine, coverage), 10.0) >= cosine
-    assert rank_score(candidate(cosine), 0.0) == cosine

@@ -34,6 +34,7 @@ _COMMON_LEAST = 200
 # A name in no more passages than this share (or than so many) says what a question is about.
 _NAMED_SHARE = 0.01
 _NAMED_LEAST = 4
+_NOUNS_LOOK_LIKE_NAMES = frozenset({"de"})
 # All the question's words, and rare ones ("kafka"): the share of all they could weigh, and what each weighs at least as a
 # share of what a word found once would.
 _SPOKEN_COVERAGE = 0.9
@@ -85,6 +86,8 @@ class Found:
     candidates: list[Candidate]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     searched: tuple[int, int] = (0, 0)
+    # The question has names, and nothing in this memory has any of them.
+    strangers: bool = False
     # Those of the passages that were read while the question was being encoded.
     passages: dict[int, Passage] = field(default_factory=dict)
 
@@ -124,7 +127,7 @@ class Arms:
             candidates = self._candidates(query, hits, {})
         else:
             candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored, ahead.vectors))
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, ahead.passages)
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._strangers(query), ahead.passages)
 
     def _read_ahead(self, hits: list[Hit], answered: Callable[[], bool]) -> _Ahead:
         """What will be asked of these hits, read while the question is being encoded: this thread has nothing else to do."""
@@ -202,6 +205,11 @@ class Arms:
             for pk in sorted(bm25.keys() | cosines.keys())
         ]
 
+
+    def _strangers(self, query: Query) -> bool:
+        """Whether the question names only what nobody here ever mentioned. German writes all nouns like names: not there."""
+        told_apart = query.names and query.language not in _NOUNS_LOOK_LIKE_NAMES
+        return bool(told_apart) and not any(map(self._frequencies.count, query.names))
 
     def _named(self, query: Query) -> set[int]:
         """Passages with a name of the question, where so few have it that it says what is meant."""

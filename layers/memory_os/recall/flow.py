@@ -13,9 +13,10 @@ from memory_os.memory import DOCUMENT_LAYERS, Passage, State
 from memory_os.recall.arms import Arms, Candidate, Found, Outcome
 from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
-from memory_os.recall.relevance import Scored, prior, probability, rank_score
+from memory_os.recall.relevance import Scored, prior, probability
 from memory_os.recall.rendering import render_block, render_line
 from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select, wording
+from memory_os.recall.standing import manner_of, ranks
 from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
@@ -24,8 +25,8 @@ from memory_os.text.smalltalk import is_small_talk
 
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
 _ARMS_DEADLINE_S = 0.22
-# Candidates whose passages are read.
-_READ = 32
+# Candidates whose language and probability are worked out.
+_LEADING = 32
 # Tokens of the fence, the preamble and the labels.
 _FRAME_TOKENS = 50
 # Of the line that explains the labels, on a first turn.
@@ -83,17 +84,14 @@ class Recall:
     def ranked(self, query: Query, deadline_s: float = _ARMS_DEADLINE_S) -> tuple[list[Scored], Found]:
         """All candidates by rank, best first, with their probabilities: what tools, `memory-os recall` and turns share."""
         found = self.arms.search(query, deadline_s)
-        best = max((candidate.bm25 for candidate in found.candidates), default=0.0)
-        # Priors move a rank by a quarter at most: what is far behind without them need not be read.
-        leading = sorted(found.candidates, key=lambda one: (-rank_score(one, best), one.pk))[:_READ]
-        unread = [candidate.pk for candidate in leading if candidate.pk not in found.passages]
-        passages = {**found.passages, **self._index.passages(unread)}
-        scored = [
-            self._score(candidate, passages[candidate.pk], query, found.searched, best)
-            for candidate in leading
-            if candidate.pk in passages
-        ]
-        return sorted(scored, key=lambda one: (-one.rank, one.passage.id)), found
+        unread = [candidate.pk for candidate in found.candidates if candidate.pk not in found.passages]
+        read = {**found.passages, **self._index.passages(unread)}
+        candidates = [candidate for candidate in found.candidates if candidate.pk in read]
+        passages = [read[candidate.pk] for candidate in candidates]
+        factors = [prior(passage, query.now) for passage in passages]
+        standing = [rank * factor for rank, factor in zip(ranks(query, candidates, passages), factors, strict=True)]
+        leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[:_LEADING]
+        return [self._score(candidates[i], passages[i], query, found, standing[i], factors[i]) for i in leading], found
 
     def close(self) -> None:
         self._pool.shutdown(wait=True)
@@ -147,15 +145,18 @@ class Recall:
             token_estimate(context),
         )
 
-    def _score(self, candidate: Candidate, passage: Passage, query: Query, searched: tuple[int, int], best: float) -> Scored:
-        factor = prior(passage, query.now)
+    def _score(
+        self, candidate: Candidate, passage: Passage, query: Query, found: Found, rank: float, factor: float
+    ) -> Scored:
         document = passage.layer in DOCUMENT_LAYERS
         cross = candidate.cosine > 0 and differ(query.language, language_of(passage.text))
         return Scored(
             candidate=candidate,
             passage=passage,
-            probability=probability(candidate, searched[document], cross_language=cross, document=document),
-            rank=rank_score(candidate, best) * factor,
+            probability=probability(
+                candidate, found.searched[document], cross_language=cross, document=document, strangers=found.strangers
+            ),
+            rank=rank,
             prior=factor,
         )
 
@@ -168,6 +169,7 @@ def _noted(line: Line, notes: Mapping[str, str]) -> Line:
 def _look_over(passage: Passage) -> None:
     language_of(passage.text)
     wording(passage.text)
+    manner_of(passage)
 
 
 def _fitting(extras: Mapping[str, Sequence[str]], tokens: int) -> dict[str, list[str]]:

@@ -17,8 +17,8 @@ from memory_os.recall.relevance import Scored
 from memory_os.text import query_terms, token_estimate
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
-_FOLLOWER_PROBABILITY = 0.1
-_FOLLOWER_RANK_SHARE = 0.45
+_FOLLOWER_PROBABILITY = 0.05
+_FOLLOWER_RANK_SHARE = 0.5
 
 # What passes the gate is shown if it isn't far behind the best line.
 _GATE_RANK_SHARE = 0.4

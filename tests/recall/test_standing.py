@@ -1,0 +1,182 @@
+"""What puts one candidate before another that the two searches find as good."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_os.memory import Author, Layer, Passage
+from memory_os.recall.arms import Candidate
+from memory_os.recall.standing import evidence, is_bare_question, ranks, speaker_of
+
+from recall.made import passage, query
+
+cosines = st.floats(-1, 1)
+shares = st.floats(0, 1)
+
+LONG = " It took the whole afternoon, and the neighbours came over to help with the heavy parts of it, which was very kind of them all."
+
+
+def candidate(pk: int = 1, cosine: float = 0.3, coverage: float = 0.2, *, compared: bool = True) -> Candidate:
+    return Candidate(pk, cosine, coverage * 10, coverage, compared)
+
+
+def said(text: str, number: int = 1, *, session: str = "S1", author: Author = Author.USER, context: str = "") -> Passage:
+    return passage(text, f"message:{number}", session_id=session, author=author, context=context)
+
+
+def order(asked: str, *passages: Passage) -> list[int]:
+    """Positions, best first, of passages that both searches find equally good."""
+    found = ranks(query(asked), [candidate(pk) for pk in range(len(passages))], passages)
+    return sorted(range(len(passages)), key=lambda i: -found[i])
+
+
+@given(cosines, cosines, shares)
+def test_what_is_more_alike_stands_higher(one: float, other: float, coverage: float) -> None:
+    low, high = evidence([candidate(1, min(one, other), coverage), candidate(2, max(one, other), coverage)])
+    assert low <= high
+
+
+@given(cosines, shares, shares)
+def test_what_has_more_of_the_words_stands_higher(cosine: float, one: float, other: float) -> None:
+    low, high = evidence([candidate(1, cosine, min(one, other)), candidate(2, cosine, max(one, other))])
+    assert low <= high
+
+
+@given(cosines)
+def test_without_words_the_cosine_is_all(cosine: float) -> None:
+    assert evidence([candidate(1, cosine, 0.0)]) == [cosine]
+
+
+def test_a_word_that_is_little_of_the_question_doesn_t_outweigh_meaning() -> None:
+    """A number is all that a Chinese question and an English text share: the best of few words is no full match."""
+    alike, number = candidate(1, 0.5, 0.0), candidate(2, 0.3, 0.05)
+    by_meaning, by_number = evidence([alike, number])
+    assert by_meaning > by_number
+    alike, words = candidate(1, 0.5, 0.0), candidate(2, 0.3, 0.8)
+    by_meaning, by_words = evidence([alike, words])
+    assert by_words > by_meaning
+
+
+def test_what_has_no_vector_yet_is_ranked_by_its_words() -> None:
+    few, many = evidence([candidate(1, 0.0, 0.2, compared=False), candidate(2, 0.0, 0.9, compared=False)])
+    assert many > few > 0
+
+
+def test_a_turn_whose_talk_is_about_it_stands_before_one_that_is_alone() -> None:
+    alone = said("The kiln is fired on Fridays.", 50, session="S2")
+    among = said("The kiln is fired on Mondays.", 10)
+    beside = said("Twelve hours at 1200 degrees, and then it cools.", 12)
+    assert order("When is the kiln fired?", alone, among, beside)[-1] == 0
+
+
+def test_the_nearer_company_counts_for_more() -> None:
+    asked = query("When is the kiln fired?")
+    found = [candidate(pk) for pk in range(2)]
+    near, far = (ranks(asked, found, [said("On Fridays." + LONG, 10), said("At 1200." + LONG, 10 + gap)]) for gap in (1, 60))
+    assert near[0] > far[0]
+
+
+def test_pieces_of_one_message_are_no_company_for_each_other() -> None:
+    one, other = said("On Fridays." + LONG, 10), said("At 1200." + LONG, 10)
+    alone = ranks(query(), [candidate(1)], [one])
+    assert ranks(query(), [candidate(1), candidate(2)], [one, other])[0] == alone[0]
+
+
+@pytest.mark.parametrize("layer", [Layer.FACTS, Layer.FABRIC, Layer.WIKI, Layer.VECTORS])
+def test_what_belongs_to_no_talk_is_not_pushed_behind_chatter(layer: Layer) -> None:
+    """A fact has no neighbours; turns that keep each other company and are less alike stay behind it."""
+    fact = passage("The kiln is fired on Fridays.", "fact:1", layer=layer)
+    talk = [said("Kilns are a thing of beauty, aren't they." + LONG, number, author=Author.AGENT) for number in (1, 2, 3)]
+    found = [candidate(0, 0.5, 0.8), *(candidate(n, 0.3, 0.4) for n in (1, 2, 3))]
+    standing = ranks(query("When is the kiln fired?"), found, [fact, *talk])
+    assert standing[0] == max(standing)
+
+
+@pytest.mark.parametrize(
+    ("question", "hers", "his"),
+    [
+        ("What did Imke buy in Bremen?", "Imke: I bought a kiln there.", "Tarek: Imke, you bought a kiln there?!"),
+        ("Was hat Imke in Bremen gekauft?", "Imke: Ich habe dort einen Ofen gekauft.", "Tarek: Imke hat einen Ofen gekauft."),
+        ("O que a Imke comprou?", "[Imke] Comprei um forno lá.", "[Tarek] A Imke comprou um forno."),
+        ("Что купила Лена?", "Лена: Я купила там печь.", "Борис: Лена купила там печь."),
+        ("ماذا اشترت ليلى؟", "ليلى: اشتريت فرنا هناك.", "سامي: اشترت ليلى فرنا هناك."),
+        ("小林在不来梅买了什么？", "小林：我在那里买了一个窑。", "老王：小林在那里买了一个窑。"),
+        ("田中さんは何を買いましたか？", "田中：そこで窯を買いました。", "鈴木：田中さんは窯を買いました。"),
+    ],
+)
+def test_the_words_of_the_person_asked_about_come_first(question: str, hers: str, his: str) -> None:
+    assert order(question, said(his, 1), said(hers, 2))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Imke: on Tuesday", "imke"),
+        ("Imke Berg: on Tuesday", "imke"),
+        ("[Imke] on Tuesday", "imke"),
+        ("小林：星期二", "小林"),
+        ("on Tuesday: nothing", "on"),
+        ("It is 9:30 already", ""),
+        ("https://example.org/a", ""),
+        ("def run():\n    pass", ""),
+        ("10:45 is late", ""),
+        ("", ""),
+    ],
+)
+def test_who_speaks_is_what_stands_before_the_colon(text: str, name: str) -> None:
+    assert speaker_of(text) == name
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("How heavy is the kiln now?", "The kiln weighs 90 kilos."),
+        ("Wie schwer ist der Ofen?", "Der Ofen wiegt 90 Kilo."),
+        ("Quanto pesa o forno?", "O forno pesa 90 quilos."),
+        ("Сколько весит печь?", "Печь весит 90 килограммов."),
+        ("كم يزن الفرن؟", "يزن الفرن 90 كيلو."),
+        ("这个窑有多重？", "这个窑重九十公斤。"),
+        ("窯の重さは？", "窯は90キロです。"),
+    ],
+)
+def test_a_statement_stands_before_a_question_and_an_answer_before_both(question: str, statement: str) -> None:
+    assert is_bare_question(question) and not is_bare_question(statement)
+    asks, states = said(question, 1, session="S1"), said(statement, 1, session="S2")
+    answers = said(statement, 2, session="S3", context=f"assistant: {question}")
+    assert order("90", asks, states, answers) == [2, 1, 0]
+
+
+def test_a_long_message_that_ends_in_a_question_says_something_too() -> None:
+    assert not is_bare_question(LONG * 3 + " What do you think?")
+
+
+def test_the_user_s_own_words_stand_before_an_agent_s() -> None:
+    theirs, agents = said("The kiln is in the shed." + LONG, 1, session="S1"), said(
+        "The kiln is in the shed." + LONG, 1, session="S2", author=Author.AGENT
+    )
+    assert order("Where is the kiln?", agents, theirs) == [1, 0]
+
+
+def test_a_nod_stands_behind_what_says_something() -> None:
+    nod, told = said("Yes, the kiln!", 1, session="S1"), said("The kiln is in the shed behind the house." + LONG, 1, session="S2")
+    assert order("Where is the kiln?", nod, told) == [1, 0]
+
+
+@given(st.lists(st.tuples(cosines, shares), max_size=8))
+def test_every_candidate_has_a_finite_rank(found: list[tuple[float, float]]) -> None:
+    candidates = [candidate(pk, cosine, coverage) for pk, (cosine, coverage) in enumerate(found)]
+    passages = [said(f"word {pk}", pk) for pk in range(len(found))]
+    assert all(-5 < rank < 5 for rank in ranks(query(), candidates, passages))
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1)), min_size=1, max_size=12, unique_by=lambda one: one[0]))
+def test_company_is_the_best_of_the_others_by_how_near_they_are(talk: list[tuple[int, float]]) -> None:
+    passages = [said(LONG, number) for number, _ in talk]
+    with_company = ranks(query("kiln"), [candidate(n, one, 0.0) for n, (_, one) in enumerate(talk)], passages)
+    for (number, one), rank in zip(talk, with_company, strict=True):
+        alone = ranks(query("kiln"), [candidate(1, one, 0.0)], [said(LONG, number)])[0]
+        best = max((other * math.exp((1 - abs(at - number)) / 10) for at, other in talk if at != number), default=0.0)
+        assert rank - alone == pytest.approx(0.55 * best, abs=1e-9)
