@@ -128,7 +128,7 @@ def out_of_step(settings: Settings, on_server: Callable[[], list[str]] | None = 
 def _embedded_points(settings: Settings) -> list[str]:
     current = read_current(settings.vectors_dir)
     assert current is not None
-    collection = Collection.open(settings.vectors_dir, current.stamp.fingerprint, current.stamp.dimension)
+    collection = Collection.open(settings.vectors_dir, current.stamp.model, current.stamp.dimension)
     try:
         return list(collection.ids())
     finally:
