@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memory_os.config import Settings, load_settings
-from memory_os.errors import MemoryOSError
+from memory_os.errors import BadRequest, MemoryOSError
 from memory_os_workers.client import ServiceClient
 from workers.running import environment, wait_until
 
@@ -122,11 +122,21 @@ class Ordeal:
         if self.host:
             wait_until(lambda: not alive(self.host), 120)
         wait_until(self._ready)
-        self.client.post("/v1/maintain", {"action": "run", "duty": "history"})
+        wait_until(lambda: self._maintained({"action": "run", "duty": "history"}), 120)
         list(self.client.stream("/v1/ingest", {"path": str(self.raw)}))
-        self.client.post("/v1/maintain", {"action": "backup"})
+        wait_until(lambda: self._maintained({"action": "backup"}), 120)
         self.client.post("/v1/spool", {})
         wait_until(self._done, _SETTLED_WITHIN_S)
+
+    def _maintained(self, wanted: dict[str, str]) -> bool:
+        """Whether the duty was done now; not while the service itself is at it."""
+        try:
+            self.client.post("/v1/maintain", wanted)
+        except BadRequest as error:
+            if "running already" not in error.message:
+                raise
+            return False
+        return True
 
     def audit(self) -> None:
         """Settle, stop the service in order, compare everything, start it again."""
