@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_os.config import Settings
+from memory_os.embedding import load_embedder
 from memory_os.text import query_terms, token_estimate
 from memory_os.text.terms import fts_query
 
@@ -36,7 +37,7 @@ def run_bench(models: Path, count: int, say: Say) -> list[Figure]:
         data = generate(count)
         say(f"filling a scratch home with {count} memories")
         fill_home(settings, data.texts)
-        baseline = _plain_fts5(settings.home / "plain.db", data)
+        baseline = [*_plain_fts5(settings.home / "plain.db", data), _encoding(settings, data)]
         say("starting the service")
         with running_service(settings) as (client, cold):
             say("measuring turns through the plugin's hooks")
@@ -67,6 +68,14 @@ def _plain_fts5(path: Path, data: Generated) -> list[Figure]:
         Figure("plain FTS5 on the same texts, in process, p50", statistics.median(times), "ms"),
         Figure("plain FTS5 on the same texts, in process, p95", p95(times), "ms"),
     ]
+
+
+def _encoding(settings: Settings, data: Generated) -> Figure:
+    """What a recall can't do without, and how fast this machine is today."""
+    embedder = load_embedder(settings)
+    embedder.embed_query("Is everything warm?")
+    times = [elapsed_ms(lambda text=text: embedder.embed_query(text)) for text in data.questions]  # type: ignore[misc]
+    return Figure("encoding one question, alone, p50", statistics.median(times), "ms")
 
 
 def _turns(settings: Settings, data: Generated) -> list[Figure]:
