@@ -99,13 +99,13 @@ def running_redis(services: dict[str, Any], tmp_path: Path) -> Iterator[int]:
         pytest.skip("no redis-server on this machine")
     port = free_port()
     script = services["redis"]["command"][2].replace("$$", "$").replace("${REDIS_MAXMEMORY:-512mb}", "64mb")
-    script = script.replace("dir /data", f"dir {tmp_path}\\nport {port}\\nbind 127.0.0.1")
+    script = script.replace("dir /data", f"dir {tmp_path}\nport {port}\nbind 127.0.0.1")
     process = subprocess.Popen(["sh", "-c", script], env={"REDISCLI_AUTH": "s3cret", "PATH": "/usr/bin:/bin"})
     try:
         yield port
     finally:
         process.terminate()
-        process.wait(20)
+        assert process.wait(20) == 0, "told to stop it ends in order"
 
 
 def test_redis_asks_for_its_password_and_forgets_nothing(running_redis: int) -> None:

@@ -117,7 +117,7 @@ def _redis(data: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     data.mkdir()
     port = env["MEMORY_OS_REDIS_URL"].rsplit(":", 1)[1].split("/")[0]
     script = filled_in(SERVICES["redis"]["command"][2], ENV)
-    script = script.replace("dir /data", f"dir {data}\\nport {port}\\nbind 127.0.0.1\\nlogfile {data}/log")
+    script = script.replace("dir /data", f"dir {data}\nport {port}\nbind 127.0.0.1\nlogfile {data}/log")
     variables = {name: filled_in(value, ENV) for name, value in SERVICES["redis"]["environment"].items()}
     return subprocess.Popen(["sh", "-c", script], env={"PATH": "/usr/bin:/bin:/usr/local/bin", **variables})
 
