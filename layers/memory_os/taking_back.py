@@ -32,17 +32,12 @@ class TakingBack:
         """The block of a turn in which something is taken back; "" in all others. It names ids, and quotes nothing."""
         if not before or not takes_back(query.text):
             return ""
-        with self._store.write() as db:
-            meant = preceding(db, query.session_id, query.scope.key, before)
-            if meant is None:
-                return ""
-            ids = [
-                row["id"]
-                for row in db.execute(
-                    "SELECT id FROM messages WHERE turn_id = ? AND scope = ? ORDER BY id", (meant["turn_id"], query.scope.key)
-                )
-            ]
-        handles = [one.handle for number in ids for one in self._index.of_source(source_of(number))[:1]]
+        meant = preceding(self._store.row, query.session_id, query.scope.key, before)
+        if meant is None:
+            return ""
+        turn = (meant["turn_id"], query.scope.key)
+        rows = self._store.rows("SELECT id FROM messages WHERE turn_id = ? AND scope = ? ORDER BY id", turn)
+        handles = [one.handle for row in rows for one in self._index.of_source(source_of(row["id"]))[:1]]
         if not handles:
             return ""
         line = f"- ({') ('.join(handles)}) {_GOES if orders_forgetting(query.text) else _ASK}"

@@ -43,12 +43,7 @@ def record(identity: Identity, session_id: str, messages: Any) -> dict[str, Any]
     return {
         "type": "compaction",
         "session_id": session_id,
-        "session_key": identity.key,
-        "parent_session_id": identity.parent_session_id,
-        "platform": identity.platform,
-        "user": identity.user,
-        "profile": identity.profile,
-        "project": identity.project,
+        **identity.origin(),
         "turns": turns,
     }
 

@@ -92,6 +92,17 @@ class Identity:
     asked: str = ""  # beginning and end of what the person wrote in this turn: orders stand there
     before: str = ""  # hash of what they had written before it, as it stands in the window
 
+    def origin(self) -> dict[str, str]:
+        """Where a record of the spool comes from and whose it is."""
+        return {
+            "session_key": self.key,
+            "parent_session_id": self.parent_session_id,
+            "platform": self.platform,
+            "user": self.user,
+            "profile": self.profile,
+            "project": self.project,
+        }
+
 
 class Counts:
     """Faults that could not be written anywhere else; told to the service when it can be reached."""

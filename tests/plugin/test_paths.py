@@ -9,7 +9,7 @@ from memory_os_plugin import paths
 
 
 @pytest.mark.parametrize("variables", [{}, {"MEMORY_OS_HOME": "/elsewhere/mo"}])
-@pytest.mark.parametrize("hermes", ["/data/hermes", "/data/hermes/profiles/work", "/data/with space/h"])
+@pytest.mark.parametrize("hermes", ["/data/hermes", "/data/hermes/profiles/travel", "/data/with space/h"])
 def test_plugin_and_service_agree_on_every_path(
     monkeypatch: pytest.MonkeyPatch, hermes: str, variables: dict[str, str]
 ) -> None:
@@ -25,7 +25,7 @@ def test_plugin_and_service_agree_on_every_path(
 def test_the_processs_own_folder_is_not_given_to_another_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_OS_HOME", "/elsewhere/mo")
     assert paths.current_home().root == Path("/elsewhere/mo")
-    assert paths.home_of(Path("/h/profiles/work")).root == Path("/h/profiles/work/memory-os")
+    assert paths.home_of(Path("/h/profiles/travel")).root == Path("/h/profiles/travel/memory-os")
 
 
 def test_launch_json_is_read_and_overridden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

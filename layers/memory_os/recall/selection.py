@@ -14,6 +14,7 @@ from memory_os.facts.likeness import may_conflict, near_equal, overlap
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored
+from memory_os.recall.standing import QUESTION_CHARS, is_bare_question
 from memory_os.text import query_terms, token_estimate
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
@@ -53,9 +54,7 @@ _CONFLICTS_NAMED = 4
 # An answer shorter than this, without a number, to a statement.
 _NOD_CHARS = 60
 
-_QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SAME_QUESTION = 0.6
-_QUESTION_MAX_CHARS = 240
 # Candidates compared with one another for each line there is room for.
 _TWINS_PER_LINE = 2
 _OVER_BUDGET = "over the budget"
@@ -177,11 +176,11 @@ def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_promp
 
 def _asks_the_same(text: str, query: Query) -> bool:
     """An earlier question is no answer to itself."""
-    if len(text) > _QUESTION_MAX_CHARS:
+    if len(text) > QUESTION_CHARS:
         return False
     if overlap(text, query.text) >= 0.95:
         return True
-    if not _QUESTION_END.search(text):
+    if not is_bare_question(text):
         return False
     asked, now = wording(text).terms, set(query.terms)
     return bool(asked) and len(asked & now) >= _SAME_QUESTION * len(asked)
@@ -245,7 +244,7 @@ def _is_nod(passage: Passage) -> bool:
 
 def _is_bare_question(passage: Passage) -> bool:
     said = passage.layer is Layer.SESSIONS and passage.author is Author.USER
-    return said and len(passage.text) <= _QUESTION_MAX_CHARS and bool(_QUESTION_END.search(passage.text))
+    return said and is_bare_question(passage.text)
 
 
 def _fill(

@@ -38,7 +38,7 @@ _USER = 0.085
 _BREVITY = 0.12
 _LONG_ENOUGH = 200
 # A question longer than this says something, too.
-_QUESTION_CHARS = 240
+QUESTION_CHARS = 240
 
 _QUESTION_END = re.compile(r"[?？؟]\s*$")
 # "Imke: …" and "[Imke] …": in a room of several people a message begins with whose it is.
@@ -125,7 +125,7 @@ def _of_words(text: str, before: str) -> tuple[float, str]:
 
 def is_bare_question(text: str) -> bool:
     """Short, and a question to its end."""
-    return len(text) <= _QUESTION_CHARS and bool(_QUESTION_END.search(text))
+    return len(text) <= QUESTION_CHARS and bool(_QUESTION_END.search(text))
 
 
 def speaker_of(text: str) -> str:

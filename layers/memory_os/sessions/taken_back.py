@@ -7,11 +7,14 @@ hash of its words, and that is the last one captured there of this person.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory_os.memory import Scope
 from memory_os.sessions.archive import WITHDRAWN, Archive
 from memory_os.store import Row, Store, tombstones
+
+RowOf = Callable[[str, Sequence[str]], Row | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,16 @@ class TakenBack:
     turn_id: str
 
 
-def preceding(db: sqlite3.Connection, session_id: str, scope: str, before: str) -> Row | None:
-    """The user message of the turn whose words have the hash `before`, if no other came after it in this conversation."""
-    last: Row | None = db.execute(
+def preceding(row: RowOf, session_id: str, scope: str, before: str) -> Row | None:
+    """The user message of the turn whose words have the hash `before`, if no other came after it in this conversation.
+
+    `row` gives the first row of a SELECT: of the caller's transaction, or of a reader that waits for no write.
+    """
+    last = row(
         "SELECT * FROM messages WHERE lineage = coalesce((SELECT lineage FROM conversations WHERE session_id = ?), ?)"
         " AND role = 'user' AND scope = ? AND turn_id <> '' ORDER BY said_at DESC, id DESC LIMIT 1",
         (session_id, session_id, scope),
-    ).fetchone()
+    )
     meant = last is not None and before and last["content_hash"] == before and last["standing"] != WITHDRAWN
     return last if meant else None
 
@@ -40,7 +46,7 @@ def take_back(
 
     `order`: hashes of the order and of its answer, which may say again what was taken back; neither is imported later.
     """
-    meant = preceding(db, session_id, scope.key, before)
+    meant = preceding(lambda sql, values: db.execute(sql, values).fetchone(), session_id, scope.key, before)
     if meant is None:
         return False
     rows = db.execute("SELECT * FROM messages WHERE turn_id = ? AND scope = ?", (meant["turn_id"], scope.key)).fetchall()

@@ -62,7 +62,7 @@ def test_the_holographic_provider_of_a_real_hermes_answers(compare: Any) -> None
     """Of 0.19: 0.22 comes without it."""
     hermes = os.environ.get("MEMORY_OS_TEST_HERMES_019")
     if not hermes:
-        pytest.skip("no Hermes given")
+        pytest.fail("no Hermes 0.19: set MEMORY_OS_TEST_HERMES_019, or run scripts/test hermes")
     ranked, times, seconds = compare.child(str(Path(hermes).with_name("python")), "holographic", TEXTS, ["kiln weighs", "glaze Orlov"])
     assert [found[0] for found in ranked] == [0, 1] and len(times) == 2 and seconds > 0
 
