@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,3 +127,33 @@ def test_any_bytes_are_parsed_or_say_why(ending: str, data: bytes) -> None:
         return
     assert parsed.title
     assert parsed.chunks
+
+
+def calls_to_parse(levels: list[int]) -> int:
+    """How many functions are called for an Org file with a section at each of these levels: work, whatever the machine."""
+    text = "\n".join(f"{'*' * level} Section {at}\n\nA line of text below it." for at, level in enumerate(levels))
+    called = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal called
+        called += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        parse("deep.org", text.encode(), NOW)
+    finally:
+        sys.setprofile(before)
+    return called
+
+
+def test_headings_nested_hundreds_deep_cost_little_more_than_as_many_side_by_side() -> None:
+    deep = 300
+    assert calls_to_parse(list(range(1, deep + 1))) < 2 * calls_to_parse([deep] * deep)
+
+
+def test_a_secret_in_a_heading_is_taken_out_of_every_passage_below_it() -> None:
+    text = f"# key AKIA{'ABCDEFGH2345IJKL'}\n\n" + "\n\n".join("A sentence of this section. " * 30 for _ in range(4))
+    chunks = parse("a.md", text.encode(), NOW).chunks
+    assert len(chunks) > 2
+    assert all("AKIA" not in " ".join(one.headings) + one.text and one.headings for one in chunks)

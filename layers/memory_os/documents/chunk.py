@@ -28,6 +28,8 @@ DENSE_SIZE = 2.25
 SMALL = 200
 # A cut inside a section repeats one sentence, if it is no longer than this.
 OVERLAP_MAX = 200
+# Of headings nested deeper than this (Org sets no limit) a chunk carries the outermost: the encoder reads no more of them.
+PATH_MAX = 64
 # A table's header is repeated above each of its pieces if it leaves them at least half of the room.
 HEAD_MAX = TARGET // 2
 
@@ -39,7 +41,7 @@ _SPACE = re.compile(r"\s")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`headings` is the path above it, outermost first. The first `overlap` characters repeat what stood before: the last
+    """`headings` is the path above it, outermost first, PATH_MAX at most. The first `overlap` characters repeat what stood before: the last
     sentence of the chunk before, or the header of the table that goes on here."""
 
     text: str
@@ -93,7 +95,7 @@ class _Packer:
     """Fills chunks greedily up to TARGET."""
 
     chunks: list[Chunk] = field(default_factory=list)
-    path: list[tuple[int, str]] = field(default_factory=list)
+    path: list[tuple[int, str]] = field(default_factory=list)  # (level, heading) above what comes, levels rising
     current: _Open = field(default_factory=_Open)
     pending: str = ""  # headings that wait for the text below them
 
@@ -103,7 +105,8 @@ class _Packer:
         self.current.last_sentence = ""
         if size(self.pending) + size(heading.text) > TARGET:
             self._append_headings()
-        self.path = [(level, name) for level, name in self.path if level < heading.level]
+        while self.path and self.path[-1][0] >= heading.level:
+            self.path.pop()
         self.path.append((heading.level, " ".join(heading.heading.split())[:200]))
         self.pending += ("\n\n" if self.pending else "") + heading.text
 
@@ -161,7 +164,7 @@ class _Packer:
         self.current.text += text
         self.current.size += added
         self.current.last_sentence = last_sentence
-        names = tuple(name for _, name in self.path if name)
+        names = tuple(name for _, name in self.path[:PATH_MAX] if name)
         self.current.headings = names if self.current.headings is None else _shared(self.current.headings, names)
 
 

@@ -119,8 +119,10 @@ def _parsed(parsed: Parsed) -> Parsed:
 def _redacted(parsed: Parsed) -> Parsed:
     """Passage by passage: a large file must not hold the interpreter for seconds. A heading counts in its own passage."""
     texts = [redact(one.text) for one in parsed.chunks]
+    # Each heading once, however many passages stand below it.
+    headings = {heading: redact(heading)[0] for heading in {name for one in parsed.chunks for name in one.headings}}
     chunks = [
-        replace(one, text=text, headings=tuple(redact(heading)[0] for heading in one.headings))
+        replace(one, text=text, headings=tuple(headings[heading] for heading in one.headings))
         for one, (text, _) in zip(parsed.chunks, texts, strict=True)
     ]
     front = replace(
