@@ -20,7 +20,6 @@ from ruamel.yaml.error import YAMLError
 from memory_os import constants
 from memory_os.atomic import write_whole
 from memory_os.config_sections import (
-    LOOPBACK,
     AlertSettings,
     CaptureSettings,
     DocumentSettings,
@@ -46,7 +45,6 @@ from memory_os.errors import ConfigError
 
 __all__ = [
     "ENVIRONMENT",
-    "LOOPBACK",
     "SECRET_KEYS",
     "AlertSettings",
     "CaptureSettings",

@@ -9,8 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
 from memory_os import constants
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+from memory_os.loopback import is_loopback_host
 
 
 class _Section(BaseModel):
@@ -281,7 +280,7 @@ class AlertSettings(_Section):
             host = address.hostname or ""
         except ValueError:
             raise ValueError("give an https address, or an http one on loopback") from None
-        if value and not (host and (address.scheme == "https" or (address.scheme == "http" and host in LOOPBACK))):
+        if value and not (host and (address.scheme == "https" or (address.scheme == "http" and is_loopback_host(host)))):
             raise ValueError("give an https address, or an http one on loopback")
         return value
 

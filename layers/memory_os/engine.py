@@ -32,6 +32,7 @@ from memory_os.ground_truth.schema import ground_truth as ground_truth_migration
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
+from memory_os.loopback import is_loopback
 from memory_os.maintenance import Maintenance
 from memory_os.maintenance.requests import answer as maintenance_answer
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
@@ -51,7 +52,6 @@ from memory_os.tooling import Arguments, Caller
 from memory_os.understanding import Understanding
 from memory_os.understanding.person_tools import PersonTools
 from memory_os.understanding.schema import understanding as understanding_migrations
-from memory_os.vectors.connection import is_loopback
 from memory_os.wiki import Wiki, curates
 from memory_os.wiki_neighbours import WikiNeighbours
 from memory_os.workspace import Workspace

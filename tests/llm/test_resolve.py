@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from memory_os.config import Settings, Values
 from memory_os.llm import allows
-from memory_os.llm.endpoint import Endpoint, Unresolved, is_local, public_address
+from memory_os.llm.endpoint import Endpoint, Unresolved, public_address
 from memory_os.llm.report import models_egress, models_line, models_status
 from memory_os.llm.resolve import resolve
 from memory_os.llm.usage import Call, StoreUsage
@@ -93,15 +93,6 @@ def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(
     assert proxy("https://box.test/v1") == "http://proxy.test:3128"
     assert proxy("https://inside.test/v1") == ""
     assert proxy("http://localhost:8080/v1") == ""
-
-
-@pytest.mark.parametrize(
-    ("url", "local"),
-    [("http://127.0.0.1:1/v1", True), ("http://[::1]:1/v1", True), ("http://localhost/v1", True), ("http://192.168.1.5/v1", False),
-     ("https://localhost.attacker.test", False), ("http://127.0.0.1.attacker.test", False)],
-)  # fmt: skip
-def test_only_loopback_is_this_machine(url: str, local: bool) -> None:
-    assert is_local(url) is local
 
 
 def test_the_shown_address_holds_no_credentials() -> None:

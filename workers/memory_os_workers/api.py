@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 from memory_os import __version__
 from memory_os.errors import BadRequest, MemoryOSError
+from memory_os.loopback import is_loopback_host
 
 from memory_os_workers.answers import body, failure
 from memory_os_workers.curating import curation
@@ -44,7 +45,6 @@ _T = TypeVar("_T")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _SERVICE = web.AppKey("service", Service)
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # The CLI and the model's tools ask on behalf of the terminal unless they say otherwise.
 _TERMINAL = {"user": "local", "platform": "cli"}
 
@@ -111,7 +111,7 @@ def _guard(token: str) -> Any:
             # No browser page has business here, whatever name it resolved to this address.
             return _error(403, "forbidden", "Requests from a browser are refused.")
         if not _came_by_unix_socket(request):
-            if _host_name(request.headers.get("Host", "")) not in _LOOPBACK:
+            if not is_loopback_host(_host_name(request.headers.get("Host", ""))):
                 return _error(403, "forbidden", "The Host header is not a loopback name.", "Use 127.0.0.1.")
             given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
             if not token or not hmac.compare_digest(given, f"Bearer {token}".encode()):

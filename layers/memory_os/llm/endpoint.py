@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
+
+from memory_os.loopback import is_loopback
 
 Dialect = Literal["openai", "anthropic"]
 
@@ -34,7 +35,7 @@ class Endpoint:
     @property
     def local(self) -> bool:
         """Whether text sent there stays on this machine."""
-        return is_local(self.base_url)
+        return is_loopback(self.base_url)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -54,17 +55,6 @@ def public_address(url: str) -> str:
     host = parts.hostname or "?"
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}"
-
-
-def is_local(url: str) -> bool:
-    """Loopback only: a machine in the same network is another machine."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def address_error(url: str) -> str:

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from memory_os.llm.endpoint import Dialect, Endpoint, Unresolved, address_error, is_local
+from memory_os.llm.endpoint import Dialect, Endpoint, Unresolved, address_error
+from memory_os.loopback import is_loopback
 
 _CONFIGURE = "Choose a model with `hermes model`, or set `models.provider` (docs/models.md)."
 _OWN = "Set `models.provider`, `models.base_url` and `models.model` to a model of its own (docs/models.md)."
@@ -164,7 +165,7 @@ def key_for(base_url: str, variables: Mapping[str, str]) -> str:
 
 def _known_at(host: str) -> _Known | None:
     """The provider whose host this is, or lies below."""
-    hosts = {urlsplit(one.base_url).hostname or "": one for one in _KNOWN.values() if not is_local(one.base_url)}
+    hosts = {urlsplit(one.base_url).hostname or "": one for one in _KNOWN.values() if not is_loopback(one.base_url)}
     hosts |= {other: _KNOWN[name] for other, name in _OTHER_HOSTS.items()}
     if host in hosts:
         return hosts[host]

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from memory_os.config import EndpointSettings, Settings
-from memory_os.llm.endpoint import Dialect, Endpoint, Unresolved, address_error, is_local
+from memory_os.llm.endpoint import Dialect, Endpoint, Unresolved, address_error
 from memory_os.llm.hermes import host_endpoint, host_variables, key_for
+from memory_os.loopback import is_loopback
 
 _ANTHROPIC = "https://api.anthropic.com"
 
@@ -107,7 +108,7 @@ def _own(one: EndpointSettings, key: str, settings: Settings, env: Mapping[str, 
 def _proxy(base_url: str) -> str:
     """The proxy of the environment for an address, or "", by the standard library's reading. Loopback goes through none."""
     parts = urlsplit(base_url)
-    if is_local(base_url) or proxy_bypass(parts.hostname or ""):
+    if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
         return ""
     return getproxies().get(parts.scheme, "")
 

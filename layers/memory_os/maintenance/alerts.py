@@ -16,8 +16,9 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from memory_os.config import LOOPBACK, AlertSettings
+from memory_os.config import AlertSettings
 from memory_os.errors import AlertError
+from memory_os.loopback import is_loopback, is_loopback_host
 from memory_os.maintenance.duty import Outcome
 from memory_os.redact import redact
 
@@ -61,7 +62,7 @@ class Alerts:
     def egress(self) -> list[str]:
         """Whom beyond this machine failures are told to; the rest of the address may be a secret."""
         host = urlsplit(self._settings.webhook).hostname or ""
-        return [f"alerts of failing duties to {host}"] if host and host not in LOOPBACK else []
+        return [f"alerts of failing duties to {host}"] if host and not is_loopback_host(host) else []
 
     def send(self, alert: Alert) -> None:
         """Tell every route. Raises AlertError naming the first that failed, after all were tried."""
@@ -96,7 +97,7 @@ class Alerts:
         )
         try:
             # A redirect could lead to a plain address, or into this machine. What stays on the machine takes no proxy.
-            direct = [urllib.request.ProxyHandler({})] if urlsplit(self._settings.webhook).hostname in LOOPBACK else []
+            direct = [urllib.request.ProxyHandler({})] if is_loopback(self._settings.webhook) else []
             with urllib.request.build_opener(_NoRedirects, *direct).open(request, timeout=TIMEOUT_S):
                 return
         except urllib.error.HTTPError as error:

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from memory_os import constants
 from memory_os.config import Settings
 from memory_os.errors import ConfigError, MemoryOSError, QueueAuth, QueueAway, QueueError, QueueFull
+from memory_os.loopback import is_loopback_host
 
 if TYPE_CHECKING:
     from arq.connections import RedisSettings
 
 _CONNECT_TIMEOUT_S = 2
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1", ""})
 _TLS_OPTIONS = ("ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
 
 
@@ -67,7 +67,7 @@ def queue_address(settings: Settings) -> Address:
         shown = f"unix://{parts.path}"
     else:
         shown = f"{parts.scheme}://{host or 'localhost'}:{port or 6379}{parts.path if parts.path != '/' else ''}"
-    local = parts.scheme == "unix" or host in _LOCAL
+    local = parts.scheme == "unix" or not host or is_loopback_host(host)
     password = settings.values.servers.redis_password.get_secret_value()
     return Address(shown=shown, bundled=False, local=local, url=url, password=password)
 

@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from memory_os import __version__
 from memory_os.config import Settings
 from memory_os.errors import ConfigError, ServiceUnavailable
+from memory_os.loopback import is_loopback_host
 
 from memory_os_workers.client import ServiceClient, error_of
 
@@ -36,7 +36,7 @@ class WorkClient:
         parts = urlsplit(url)
         if url and (parts.scheme not in ("http", "https") or not parts.hostname):
             raise ConfigError(f"--service {url} is no URL of a service.", cure="For example `http://127.0.0.1:8765`.")
-        if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        if parts.scheme == "http" and not is_loopback_host(parts.hostname or ""):
             raise ConfigError(
                 f"--service {url} would send the token and what was said in the clear.",
                 cure="Use a tunnel to 127.0.0.1, or https:// (docs/scaling.md).",
@@ -91,13 +91,6 @@ class WorkClient:
         if response.status != 200 or not isinstance(answer, dict):
             raise error_of(answer if isinstance(answer, dict) else {}, response.status)
         return answer
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def service_token(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
