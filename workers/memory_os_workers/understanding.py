@@ -40,6 +40,7 @@ class Understander:
         self._model: ModelClient | None = None
         self._last_error = ""
         self._wake = asyncio.Event()
+        pipeline.look_at_turns = self.hurry
 
     async def run(self) -> None:
         """Until cancelled, which cancels a question that is being asked too; never ends by a fault."""
@@ -78,7 +79,7 @@ class Understander:
             return 0
         queue = self._pipeline.queue
         if queue is not None and queue.usable:
-            await queue.enqueue_all(jobs)
+            await self._pipeline.ask_models(jobs)
             return len(jobs)
         for function, arguments in jobs:
             await self._do(function, arguments)

@@ -150,3 +150,26 @@ def test_a_job_that_killed_its_workers_says_how_many(tmp_path: Path, redis: Redi
         assert letter.attempts == CRASHES
 
     over(tmp_path, redis, bury)
+
+
+def test_what_a_model_is_asked_is_handed_out_bit_by_bit_and_behind_no_backlog(tmp_path: Path, redis: RedisServer) -> None:
+    async def ask(pipeline: Pipeline, queue: Queue) -> None:
+        places = pipeline.settings.values.workers.concurrency - 1
+        await queue.enqueue_all([("embed", [[str(number)]]) for number in range(5)])
+        jobs: list[tuple[str, list[Any]]] = [("understand", [f"s{number}", "scope", number]) for number in range(places + 3)]
+        await pipeline.ask_models(jobs)
+        await pipeline.ask_models(jobs)
+        client = redis.client()
+        first = [one.decode() for one in client.zrange(names.queue_name(HOME), 0, places - 1)]  # type: ignore[union-attr]
+        assert set(first) == pipeline._asking and client.zcard(names.queue_name(HOME)) == places + 5
+        looks: list[int] = []
+        pipeline.look_at_turns = lambda: looks.append(1)
+        await pipeline._look()
+        assert not looks, "all places are taken"
+        client.zrem(names.queue_name(HOME), first[0])  # one is done
+        await pipeline._look()
+        assert looks == [1]
+        await pipeline.ask_models(jobs[1:])
+        assert len(pipeline._asking) == places and client.zcard(names.queue_name(HOME)) == places + 5
+
+    over(tmp_path, redis, ask)

@@ -33,6 +33,9 @@ TIMEOUTS_S = {
     "noop": 10, "wait": 60,
 }  # fmt: skip
 
+# They wait for a language model, which may take minutes over each, or hang: a worker keeps one place free of them.
+ASK_MODELS = frozenset({"curate", "understand", "think", "reflect"})
+
 # Hashes of one `embed` job: one call of the encoder, a second or two on two cores.
 EMBED_JOB_MAX = 32
 
@@ -82,6 +85,16 @@ def job_id(home_id: str, function: str, arguments: list[Any]) -> str:
     """Deterministic: the same work has one id, however often it is asked for."""
     digest = hashlib.sha256(json.dumps(arguments, ensure_ascii=True, sort_keys=True).encode()).hexdigest()[:32]
     return f"{prefix(home_id)}{function}:{digest}"
+
+
+def function_of(home_id: str, job: str) -> str:
+    """The function that a job id names; for ARQ's cron, the name of the entry."""
+    return job.removeprefix(prefix(home_id)).partition(":")[0]
+
+
+def places(concurrency: int) -> int:
+    """How many jobs a worker has in hand at most: one more than a concurrency of 1, for a model's must not be all."""
+    return max(2, concurrency)
 
 
 def encode(value: Any) -> bytes:

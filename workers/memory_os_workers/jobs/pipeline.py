@@ -64,6 +64,8 @@ class Pipeline:
         self.nudge = nudge
         # More files wait to be handed over than fit at a time.
         self.look_at_documents: Callable[[], None] = lambda: None
+        # The same of what a model is to be asked.
+        self.look_at_turns: Callable[[], None] = lambda: None
         self._started_at = time.time()
         self._tasks: list[asyncio.Task[None]] = []
         self._life = asyncio.Lock()
@@ -76,6 +78,8 @@ class Pipeline:
         self._more_documents = False
         self._curating: set[str] = set()
         self._more_to_curate = False
+        self._asking: set[str] = set()
+        self._more_to_ask = False
         # Of a worker's places, one is left to whatever else comes.
         self._places = max(1, settings.values.workers.concurrency - 1)
 
@@ -156,14 +160,18 @@ class Pipeline:
             self.look_at_documents()
         if self._more_to_curate and len(self._curating) < self._most_places(queue):
             await self.curate_waiting()
+        if self._more_to_ask and len(self._asking) < self._most_places(queue):
+            self._more_to_ask = False
+            self.look_at_turns()
 
     async def _forget_finished(self, queue: Queue) -> None:
-        asked = {*self._embedding, *self._preparing, *self._curating}
+        asked = {*self._embedding, *self._preparing, *self._curating, *self._asking}
         # What is handed out while the queue answers is not among those.
         gone = asked - await queue.waiting(asked)
         self._embedding = {job: hashes for job, hashes in self._embedding.items() if job not in gone}
         self._preparing -= gone
         self._curating -= gone
+        self._asking -= gone
 
     def _most_places(self, queue: Queue) -> int:
         """How many jobs of a kind may be handed out so that every worker has a place left."""
@@ -264,6 +272,18 @@ class Pipeline:
         room = max(0, self._most_places(queue) - len(self._curating))
         self._more_to_curate = len(fresh) > room
         self._curating.update(await queue.enqueue_all(fresh[:room], ahead_s=_FILES_AHEAD_S))
+
+    async def ask_models(self, jobs: Sequence[tuple[str, list[Any]]]) -> None:
+        """Queue what a model is to be asked about turns and people, and as with files no more than leave a place free; the
+        others when those are done. Raises QueueError."""
+        queue = self.queue
+        if queue is None:
+            return
+        fresh = [one for one in jobs if names.job_id(queue.home_id, *one) not in self._asking]
+        room = max(0, self._most_places(queue) - len(self._asking))
+        self._more_to_ask = len(fresh) > room
+        # As far ahead as files to be curated: whichever came first.
+        self._asking.update(await queue.enqueue_all(fresh[:room], ahead_s=_FILES_AHEAD_S))
 
     def _to_curate(self) -> list[tuple[str, str]]:
         from memory_os.wiki import curates

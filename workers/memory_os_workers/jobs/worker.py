@@ -39,10 +39,13 @@ _RECONNECT_MAX_S = 5.0
 
 
 class Worker(ArqWorker):
-    """ARQ's worker with a sign of life that bears a busy machine, and longer pauses when there is nothing to do."""
+    """ARQ's worker with a sign of life that bears a busy machine, longer pauses when there is nothing to do, and a place
+    that no job which waits for a model gets."""
 
-    def __init__(self, home_id: str, worker: str, here: str, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, home_id: str, worker: str, here: str, *, concurrency: int, **options: Any) -> None:
+        super().__init__(max_jobs=names.places(concurrency), **options)
+        # How many jobs may be in hand: of those that ask a model, and of the others, which want a processor.
+        self._most = {True: names.places(concurrency) - 1, False: concurrency}
         self._home_id = home_id
         self._worker = worker
         self._here = here
@@ -70,6 +73,21 @@ class Worker(ArqWorker):
                 pipe.sadd(self._here, self.health_check_key)
                 pipe.expire(self._here, int(names.ALIVE_S))
                 await pipe.execute()
+
+    async def start_jobs(self, job_ids: list[bytes]) -> None:
+        for job in job_ids:
+            if self.job_counter >= self.max_jobs:
+                return
+            # What is left in the queue is another worker's, or waits for one of these to end.
+            if self._has_place(asks=self._asks(job.decode())):
+                await super().start_jobs([job])
+
+    def _has_place(self, *, asks: bool) -> bool:
+        in_hand = [job for job, task in self.tasks.items() if not task.done()]
+        return sum(self._asks(job) is asks for job in in_hand) < self._most[asks]
+
+    def _asks(self, job: str) -> bool:
+        return names.function_of(self._home_id, job) in names.ASK_MODELS
 
     async def _poll_iteration(self) -> None:
         await super()._poll_iteration()
@@ -170,7 +188,7 @@ class Process:
             after_job_end=self._let_go,
             handle_signals=False,
             job_completion_wait=names.COMPLETION_WAIT_S,
-            max_jobs=self._concurrency,
+            concurrency=self._concurrency,
             poll_delay=names.POLL_DELAY_S,
             health_check_interval=names.HEALTH_EVERY_S,
             health_check_key=names.health_key(self._home_id, self.id),
