@@ -54,7 +54,7 @@ async def _site(server: RedisServer, concurrency: int) -> Site:
         async def run(ctx: dict[Any, Any], number: int) -> None:
             await work(site, ctx, number)
 
-        return func(run, name=name)  # type: ignore[arg-type]
+        return func(run, name=name)
 
     worker = Worker(
         HOME, "w:1", names.here_key("here", "/home"), concurrency=concurrency, functions=[*map(function, (*names.ASK_MODELS, "embed"))],
