@@ -106,7 +106,10 @@ def _turns(documents: Sequence[Document]) -> Iterator[tuple[float, Document | No
     """(time, what the user said, what was answered): each document in one turn, alone where two of one side follow."""
     openers: dict[str, str] = {}
     waiting: Document | None = None
-    clock = time.time() - len(documents) * _TURN_S
+    asked = 0.0
+    # Undated ones stand before the first that has a date: what is remembered of a talk is when it was.
+    first = next((document.at for document in documents if document.at), time.time())
+    clock = first - len(documents) * _TURN_S
     for document in documents:
         opener = openers.setdefault(document.session, document.speaker)
         clock = document.at if document.at and document.at > clock else clock + _TURN_S
@@ -116,12 +119,12 @@ def _turns(documents: Sequence[Document]) -> Iterator[tuple[float, Document | No
             waiting = None
             continue
         if waiting is not None:
-            yield clock, waiting, None
-        waiting = document if document.speaker == opener else None
+            yield asked, waiting, None
+        waiting, asked = (document if document.speaker == opener else None), clock
         if waiting is None:
             yield clock, None, document
     if waiting is not None:
-        yield clock + _TURN_S, waiting, None
+        yield asked, waiting, None
 
 
 def _spoken(document: Document | None) -> str:
