@@ -108,8 +108,14 @@ def test_nothing_of_the_queue_is_for_others_to_read(home: Home) -> None:
     for pid in children.values():
         assert password.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
         assert password.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
-    worker = Path(f"/proc/{children['worker']}/stat").read_text("ascii").rpartition(")")[2].split()
-    assert worker[16] == "19"  # its niceness
+
+
+def test_the_worker_steps_back_for_what_a_person_does_in_its_session_and_among_sessions(home: Home) -> None:
+    worker = Path(f"/proc/{started(home)['worker']}")
+    assert worker.joinpath("stat").read_text("ascii").rpartition(")")[2].split()[16] == "19"
+    autogroup = worker / "autogroup"
+    if autogroup.exists():  # not of every kernel
+        assert autogroup.read_text("ascii").split()[-1] == "10"
 
 
 def test_without_a_worker_of_its_own_there_is_no_queue_and_everything_works(home: Home) -> None:

@@ -27,14 +27,13 @@ from memory_os_workers.jobs.address import is_queue_fault, queue_address, typed
 from memory_os_workers.jobs.connection import WorkClient
 from memory_os_workers.jobs.functions import arq_functions
 from memory_os_workers.jobs.pool import bounded_pool
+from memory_os_workers.jobs.priority import step_back
 from memory_os_workers.jobs.queue import CALL_S, Queue
 from memory_os_workers.jobs.schedule import cron_jobs
 from memory_os_workers.jobs.tools import Tools, greet
 
 _log = logging.getLogger(__name__)
 
-# Whatever a person does on this machine comes first.
-NICENESS = 19
 _RECONNECT_MAX_S = 5.0
 
 
@@ -272,8 +271,7 @@ class _Ended(asyncio.Protocol):
 
 def run(process_of: Callable[[], Process]) -> dict[str, int]:
     """Run a worker to its end, at the lowest priority. `process_of()` makes it, inside the loop. Returns jobs by outcome."""
-    with suppress(OSError):
-        os.nice(NICENESS)
+    step_back()
     # Every job would be logged twice with its arguments, and file names are somebody's words.
     logging.getLogger("arq").setLevel(logging.WARNING)
 
