@@ -109,6 +109,16 @@ def test_an_explicit_verdict_in_the_turn_is_the_one_that_counts(desk: Desk) -> N
     assert desk.outcomes() == ["used"] and desk.mean() == pytest.approx(before, abs=1e-4)
 
 
+def test_a_turn_that_has_its_answer_is_kept_in_memory_no_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[object] = []
+    turns = desk.engine.ground_truth.watch.turns
+    monkeypatch.setattr(turns, "get", lambda *named: known.append(found := type(turns).get(turns, *named)) or found)
+    answered = desk.turn("It listens on 8443.")
+    assert known[-1] is not None, "its lines and what its tools said are used once more"
+    monkeypatch.undo()
+    assert turns.get(answered, Scope().key) is None
+
+
 def test_a_turn_is_looked_at_once(desk: Desk) -> None:
     desk.turn("It listens on 8443.")
     mean = desk.mean()

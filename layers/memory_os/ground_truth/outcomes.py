@@ -84,6 +84,7 @@ class Outcomes:
                 )
                 if use.given.layer == Layer.FACTS.value:
                     self._move_trust(db, use, row["turn_id"], now)
+        self._watch.turns.end(row["turn_id"])
 
     def _lines(self, turn_id: str) -> list[Given]:
         rows = self._store.rows(

@@ -68,18 +68,29 @@ class Turns:
         with self._lock:
             self._turns[turn.turn_id] = turn
             self._turns.move_to_end(turn.turn_id)
-            while len(self._turns) > _TURNS_MAX:
+            oldest = next(iter(self._turns.values()))
+            while len(self._turns) > _TURNS_MAX or _expired(oldest):
                 self._turns.popitem(last=False)
+                oldest = next(iter(self._turns.values()))
 
     def get(self, turn_id: str, scope: str) -> Turn | None:
         """A turn of this scope that has not expired."""
         with self._lock:
             found = self._turns.get(turn_id)
-        if found is None or found.scope != scope or time.monotonic() - found.began > _TURN_S:
+        if found is None or found.scope != scope or _expired(found):
             return None
         return found
+
+    def end(self, turn_id: str) -> None:
+        """It has its answer, and what became of its lines is on record: some 10 kB, which nothing asks for any more."""
+        with self._lock:
+            self._turns.pop(turn_id, None)
 
     def forget(self) -> None:
         """Drop everything: what was just forgotten may stand in a line."""
         with self._lock:
             self._turns.clear()
+
+
+def _expired(turn: Turn) -> bool:
+    return time.monotonic() - turn.began > _TURN_S
