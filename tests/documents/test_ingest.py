@@ -388,6 +388,24 @@ def test_a_round_counts_what_changed_and_nothing_else(documents: Documents, sett
     assert passages(documents, "b.md") == []
 
 
+def test_a_link_is_counted_once_whatever_is_started_again(settings: Settings, store: Store) -> None:
+    def counted_after_a_start() -> int:
+        Documents(store, Index(store, "test-model/1"), settings).refresh()
+        return int(store.value("SELECT value FROM counters WHERE name = 'documents_skipped'"))
+
+    link = settings.vault / "wiki" / "raw" / "link.md"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("/etc/hostname")
+    assert [counted_after_a_start() for _ in range(3)] == [1, 1, 1]
+    link.unlink()
+    link.symlink_to("there.md")
+    assert [counted_after_a_start() for _ in range(2)] == [2, 2], "another reason"
+    link.unlink()
+    assert counted_after_a_start() == 2
+    link.symlink_to("there.md")
+    assert counted_after_a_start() == 3, "it was gone"
+
+
 @pytest.mark.parametrize("name", ["a.md", "a.yaml", "a.html", "a.csv"])
 def test_secrets_stay_in_the_file(documents: Documents, settings: Settings, store: Store, name: str) -> None:
     lines = [

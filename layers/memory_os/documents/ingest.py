@@ -62,7 +62,6 @@ class Documents:
         self.hand_over: Callable[[Sequence[Seen]], bool] = lambda wanted: False
         self._stillness = Stillness(self.settings.settle_s)
         self._scanning = threading.Lock()
-        self._refused: dict[str, str] = {}
         self._last = Changes()
 
     # -- what differs ------------------------------------------------------------------------------------------------
@@ -100,7 +99,7 @@ class Documents:
         return found
 
     def settle(self, changes: Changes) -> IngestReport:
-        """Do what needs no reading: renames and deletions; count what is refused, once. What is left is `to_prepare`."""
+        """Do what needs no reading: renames and deletions; count what is refused, once a reason. What is left is `to_prepare`."""
         report = IngestReport(excluded=changes.excluded)
         report.files += [one for renamed in changes.renamed if (one := self._commits.rename(renamed))]
         report.files += self._removed(changes.deleted)
@@ -216,10 +215,13 @@ class Documents:
         return [FileReport(name, "removed", "is gone") for name in names]
 
     def _refuse(self, refused: Sequence[Refused]) -> list[FileReport]:
-        for one in refused:
-            if self._refused.get(one.name) != one.reason:
-                self._refused[one.name] = one.reason
-                self.store.count("documents_skipped", reason=f"{one.name}: {one.reason}")
+        counted = self.rows.refused()
+        fresh = [one for one in refused if counted.get(one.name) != one.reason]
+        gone = [name for name in counted.keys() - {one.name for one in refused} if is_gone(self.vault / name)]
+        if fresh or gone:
+            self.rows.refuse(fresh, gone)
+        for one in fresh:
+            self.store.count("documents_skipped", reason=f"{one.name}: {one.reason}")
         return [FileReport(one.name, "skipped", one.reason) for one in refused]
 
     def _gone_below(self, path: Path) -> list[str]:

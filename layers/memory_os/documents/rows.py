@@ -1,13 +1,17 @@
-"""The tables of documents and of what is followed. Functions that take `db` run inside the caller's write transaction."""
+"""The tables of documents, of what is followed and of what is refused.
+
+Functions that take `db` run inside the caller's write transaction.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 from memory_os.documents.chunk import CHUNKER
 from memory_os.documents.prepare import SOURCE_PREFIX, Prepared, source_of
-from memory_os.documents.scan import Known, Root, stands_in
+from memory_os.documents.scan import Known, Refused, Root, stands_in
 from memory_os.store import Row, Store
 
 __all__ = ["Documented"]
@@ -93,6 +97,18 @@ class Documented:
 
     def drop(self, db: sqlite3.Connection, name: str) -> None:
         db.execute("DELETE FROM documents WHERE path = ?", (name,))
+
+    # -- what is never read ------------------------------------------------------------------------------------------
+
+    def refused(self) -> dict[str, str]:
+        """The reason by name, as it was counted."""
+        return {row["path"]: row["reason"] for row in self._store.rows("SELECT path, reason FROM refused")}
+
+    def refuse(self, refused: Iterable[Refused], gone: Iterable[str]) -> None:
+        """Note what is refused now, and that some names are there no more."""
+        with self._store.write() as db:
+            db.executemany("INSERT OR REPLACE INTO refused(path, reason) VALUES(?, ?)", [(one.name, one.reason) for one in refused])
+            db.executemany("DELETE FROM refused WHERE path = ?", [(name,) for name in gone])
 
     # -- roots -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""One row a file that was ever ingested: what it held then, and how it went."""
+"""One row a file that was ever ingested: what it held then, and how it went; what is followed, and what is refused there."""
 
 from __future__ import annotations
 
@@ -48,6 +48,19 @@ def m002_followed(db: Database) -> None:
             path TEXT PRIMARY KEY,  -- as in documents
             added_at REAL NOT NULL,
             device INTEGER NOT NULL DEFAULT 0
+        ) WITHOUT ROWID
+        """
+    )
+
+
+@documents()
+def m003_refused(db: Database) -> None:
+    """What is never read (a link, a folder that can't be listed), with the reason it was counted under: once, not at each start."""
+    db.conn.execute(
+        """
+        CREATE TABLE refused(
+            path TEXT PRIMARY KEY,  -- as in documents; a name that is not UTF-8 as people are shown it
+            reason TEXT NOT NULL
         ) WITHOUT ROWID
         """
     )
