@@ -5,7 +5,6 @@ The service calls this; a worker, or the service itself, asks the model in betwe
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,26 +20,24 @@ from memory_os.sessions import Sessions
 from memory_os.store import Store
 from memory_os.tooling import Caller
 from memory_os.understanding.earlier import Earlier
+from memory_os.understanding.evidence import Gathering
 from memory_os.understanding.person import Person
-from memory_os.understanding.reader import Reader, Waiting, injected_lines, sorted_out
+from memory_os.understanding.reader import Reader, Waiting, sorted_out
 from memory_os.understanding.reading import Reading
 from memory_os.understanding.reflection import Reflection
 from memory_os.understanding.scopes import scope_of_key
 from memory_os.understanding.transcript import Turn
+from memory_os.understanding.understood import Understood
 from memory_os.workspace import Workspace
 
 if TYPE_CHECKING:
-    from memory_os.understanding.admission import Evidence
-    from memory_os.understanding.keeping import Keeping, Kept, Tally
+    from memory_os.understanding.keeping import Keeping, Tally
 
 _KNOWN = 24
 _KNOWN_QUERY_CHARS = 2000
-# What a model said and nobody can use: after so many times the turns are given up, after 10 min, 20, 40 … of waiting.
+_KNOWN_CHARS = 300
+# What a model said and nobody can use: after so many times the turns are given up.
 FAILURES_MAX = 5
-_RETRY_S = 600.0
-_RETRY_MAX_S = 6 * 3600.0
-_SOUL_CHARS = 100_000
-_SAMPLE_CHARS = 300
 
 
 class Understanding:
@@ -57,8 +54,11 @@ class Understanding:
         self._settings = settings
         self._reader = Reader(store)
         self._earlier = Earlier(store, sessions, settings)
+        self._understood = Understood(store, facts.index)
         self.person = Person(store, facts, settings)
         self.reflection = Reflection(store, facts, settings)
+        self._gathering = Gathering(store, self._reader, self.person, workspace, settings)
+        self.sample = self._understood.sample
 
     @cached_property
     def _keeping(self) -> Keeping:
@@ -94,7 +94,7 @@ class Understanding:
         turns, left = sorted_out(self._reader.turns(scope, session_id, watermark))
         if left:
             with self._store.write() as db:
-                _settle(db, scope, session_id, left, now)
+                self._understood.settle(db, scope, session_id, left, now)
         if not turns:
             return None
         known = self._known(scope, turns, now)
@@ -109,21 +109,15 @@ class Understanding:
 
         Its last turn may still be on the way to memory.
         """
-        if not session_id:
-            return
-        with self._store.write() as db:
-            db.execute(
-                "INSERT INTO understanding_sessions(scope, session_id, ended_at) VALUES('', ?, ?)"
-                " ON CONFLICT(scope, session_id) DO UPDATE SET ended_at = excluded.ended_at",
-                (session_id, at),
-            )
+        if session_id:
+            self._understood.ended(session_id, at)
 
     def before_compaction(self, session_id: str, scope: Scope, now: float) -> str:
         """The host is about to compact a session: its turns are due at once. Returns what is kept of it already, or ""."""
         from memory_os.understanding.condensing import condensed
 
         self.session_ended(session_id, now)
-        return condensed(self._store, self._passages, session_id, scope, now)
+        return condensed(self._store, self._understood.passages, session_id, scope, now)
 
     # -- what came of it -----------------------------------------------------------------------------------------------
 
@@ -148,7 +142,7 @@ class Understanding:
 
         scope_key, session_id, items, turn_ids = _delivery(read)
         scope = scope_of_key(scope_key)
-        evidence = self._evidence(scope_key, session_id, turn_ids)
+        evidence = self._gathering.of_turns(scope_key, session_id, turn_ids)
         withdrawn = set(read.get("withdrawn") or ()) & evidence.keys()
         tally = Tally(dropped=Counter({"no turn": int(read.get("dropped") or 0)}))
         usable = [one for one in items if one["turn"] in evidence and one["turn"] not in withdrawn]
@@ -157,12 +151,12 @@ class Understanding:
         known = {str(label): int(fact) for label, fact in (read.get("facts") or {}).items()}
         self._keeping.keep_files(usable, evidence, scope, session_id, tally)
         with self._store.write() as db:
-            fresh = [one for one in usable if not _is_settled(db, scope_key, one["turn"])]
+            fresh = [one for one in usable if not self._understood.is_settled(db, scope_key, one["turn"])]
             self._keeping.keep_facts(db, fresh, evidence, known, scope, session_id, tally)
             outcomes = {one: "withdrawn" if one in withdrawn else "read" for one in evidence}
-            _settle(db, scope_key, session_id, outcomes, now)
-            _note(db, scope_key, session_id, tally.kept, now)
-            _recovered(db, scope_key, session_id)
+            self._understood.settle(db, scope_key, session_id, outcomes, now)
+            self._understood.note(db, scope_key, session_id, tally.kept, now)
+            self._understood.recovered(db, scope_key, session_id)
         self._count(tally)
         return {"turns": len(evidence), "kept": len(tally.kept), "dropped": dict(+tally.dropped)}
 
@@ -174,19 +168,7 @@ class Understanding:
         `retry_at`: when the provider may be asked again, in epoch seconds. `final`: it is not for a provider that is away,
         so it counts: after FAILURES_MAX in a row the turns are given up.
         """
-        with self._store.write() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO understanding_sessions(scope, session_id) VALUES(?, ?)", (scope, session_id)
-            )
-            row = db.execute(
-                "SELECT failures FROM understanding_sessions WHERE scope = ? AND session_id = ?", (scope, session_id)
-            ).fetchone()
-            failures = row["failures"] + int(final)
-            wait = min(_RETRY_S * 2.0 ** max(failures - 1, 0), _RETRY_MAX_S) if final else _RETRY_S / 10
-            db.execute(
-                "UPDATE understanding_sessions SET failures = ?, retry_at = ?, problem = ? WHERE scope = ? AND session_id = ?",
-                (failures, max(retry_at, now + wait), problem[:300], scope, session_id),
-            )
+        failures = self._understood.failed(scope, session_id, problem, now, retry_at=retry_at, final=final)
         self._store.count("understanding_failed", reason=problem)
         if failures >= FAILURES_MAX:
             self._give_up(scope, session_id, now)
@@ -195,8 +177,8 @@ class Understanding:
         newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
         turns = self._reader.turns(scope, session_id, newest)
         with self._store.write() as db:
-            _settle(db, scope, session_id, {one.id: "given up" for one in turns}, now)
-            _recovered(db, scope, session_id)
+            self._understood.settle(db, scope, session_id, {one.id: "given up" for one in turns}, now)
+            self._understood.recovered(db, scope, session_id)
         self._store.count("understanding_given_up", len(turns), reason=session_id)
 
     # -- what rests on what --------------------------------------------------------------------------------------------
@@ -207,49 +189,12 @@ class Understanding:
         What was thought about the person of this scope goes here already.
         """
         self.person.forgotten(scope)
-        facts: list[int] = []
-        passages: list[Passage] = []
-        for turn in turns:
-            rows = self._store.rows(
-                "SELECT ref FROM understood_items WHERE scope = ? AND turn_id = ? AND outcome <> 'strengthened'",
-                (scope, turn),
-            )
-            for ref in dict.fromkeys(row["ref"] for row in rows):
-                if ref.startswith("fact:"):
-                    facts.append(int(ref.removeprefix("fact:")))
-                else:
-                    passages += self._passages(ref)
-        return facts, passages
-
-    def sample(self, limit: int, scope: str = "", seed: int = 0) -> dict[str, Any]:
-        """What was admitted, at random, with the turn each rests on: for a person to say what is junk.
-
-        `seed` 0 draws another sample each time.
-        """
-        order = "random()" if not seed else f"(id * {int(seed) * 2 + 1}) % 1000003"
-        rows = self._store.rows(
-            f"SELECT * FROM understood_items WHERE (:scope = '' OR scope = :scope) ORDER BY {order} LIMIT :limit",
-            {"scope": scope, "limit": limit},
-        )
-        counts = self._store.rows(
-            "SELECT kind, outcome, count(*) AS n FROM understood_items WHERE (:scope = '' OR scope = :scope) GROUP BY kind, outcome",
-            {"scope": scope},
-        )
-        turns = self._store.rows(
-            "SELECT outcome, count(*) AS n FROM understood_turns WHERE (:scope = '' OR scope = :scope) GROUP BY outcome",
-            {"scope": scope},
-        )
-        return {
-            "items": [shown for row in rows if (shown := self._shown(row)) is not None],
-            "admitted": {f"{row['kind']} {row['outcome']}": row["n"] for row in counts},
-            "turns": {row["outcome"]: row["n"] for row in turns},
-        }
+        return self._understood.resting_on(turns, scope)
 
     def status(self, now: float) -> dict[str, Any]:
         """What waits and why, for `memory-os status`. Raises sqlite3.Error."""
         waiting = self._reader.waiting(now)
         problems = [one.problem for one in waiting if one.problem]
-        counts = self._store.rows("SELECT outcome, count(*) AS n FROM understood_turns GROUP BY outcome")
         return {
             "enabled": self._settings.values.understanding.enabled,
             "model": self._model_is_there(),
@@ -257,9 +202,9 @@ class Understanding:
             "waiting_sessions": len(waiting),
             "waits_since": min((one.first_at for one in waiting), default=None),
             "problem": problems[0] if problems else "",
-            "turns": {row["outcome"]: row["n"] for row in counts},
+            "turns": self._understood.outcomes(),
             "earlier": self._earlier.status(now),
-            "items": int(self._store.value("SELECT count(*) FROM understood_items")),
+            "items": self._understood.items(),
         }
 
     # -- parts ---------------------------------------------------------------------------------------------------------
@@ -277,40 +222,6 @@ class Understanding:
         found = self._facts.search(query, Caller(scope=scope, now=now), _KNOWN) if query.strip() else []
         return {f"F{number}": one for number, one in enumerate(found, 1)}
 
-    def _evidence(self, scope: str, session_id: str, turn_ids: Sequence[str]) -> dict[str, Evidence]:
-        """What each of these turns holds now. Those that were forgotten, or read by somebody else, are not among it."""
-        wanted = set(turn_ids)
-        newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
-        turns = [one for one in self._reader.turns(scope, session_id, newest) if one.id in wanted]
-        boot, ours = self._boot(), self._ours(scope)
-        with self._store.write() as db:
-            return {one.id: self._proof(db, one, scope, boot, ours) for one in turns}
-
-    def _proof(
-        self, db: sqlite3.Connection, turn: Turn, scope: str, boot: Sequence[str], ours: Sequence[str]
-    ) -> Evidence:
-        from memory_os.understanding.admission import Evidence
-
-        row = db.execute(
-            "SELECT project, platform FROM messages WHERE turn_id = ? AND scope = ? ORDER BY role DESC", (turn.id, scope)
-        ).fetchone()
-        project, platform = ("", "") if row is None else (row["project"], row["platform"])
-        return Evidence(turn, [*injected_lines(db, turn.id), *ours], boot, project, platform)
-
-    def _ours(self, scope_key: str) -> list[str]:
-        """What a first turn is given besides recalled lines: CREATIVE.md, and the card of the person."""
-        scope = scope_of_key(scope_key)
-        creative = self._workspace.lines() if scope == self._workspace.scope else []
-        return [*creative, *self.person.texts(scope)]
-
-    def _boot(self) -> list[str]:
-        """What Hermes puts into every prompt: the entries of its memory files, the lines of SOUL.md."""
-        try:
-            soul = self._settings.soul_file.read_text("utf-8", "replace")[:_SOUL_CHARS]
-        except OSError:
-            soul = ""
-        return [*self._workspace.entries(), *(line for line in soul.splitlines() if line.strip())]
-
     def _count(self, tally: Tally) -> None:
         if tally.kept:
             self._store.count("understanding_admitted", len(tally.kept))
@@ -319,35 +230,11 @@ class Understanding:
             reason = ", ".join(f"{name} {count}" for name, count in sorted(dropped.items()))
             self._store.count("understanding_dropped", dropped.total(), reason=reason)
 
-    def _passages(self, ref: str) -> list[Passage]:
-        if ref.startswith("fabric:"):
-            return self._facts.index.of_source(ref)
-        row = self._store.row("SELECT scope FROM passages WHERE id = ?", (ref,))
-        found = None if row is None else self._facts.index.by_handle(ref, [row["scope"]])
-        return [] if found is None else [found]
-
-    def _shown(self, row: Any) -> dict[str, Any] | None:
-        """One admitted item with its text and the person's words of its turn; None when it is gone."""
-        if row["ref"].startswith("fact:"):
-            text = self._store.value("SELECT text FROM facts WHERE id = ?", (int(row["ref"][5:]),))
-        else:
-            text = " ".join(one.text for one in self._passages(row["ref"])) or None
-        said = self._store.value(
-            "SELECT text FROM messages WHERE turn_id = ? AND scope = ? AND role = 'user'",
-            (row["turn_id"], row["scope"]),
-        )
-        if text is None:
-            return None
-        return {
-            "at": row["at"], "kind": row["kind"], "outcome": row["outcome"], "confidence": row["confidence"],
-            "text": str(text)[:_SAMPLE_CHARS], "said": str(said or "")[:_SAMPLE_CHARS], "ref": row["ref"],
-        }  # fmt: skip
-
 
 def _known_line(label: str, fact: Fact) -> str:
     day = time.strftime("%Y-%m-%d", time.gmtime(fact.created_at))
     about = f" ({fact.entities[0]})" if fact.entities else ""
-    return f"{label} {day}{about}: {' '.join(fact.text.split())[:_SAMPLE_CHARS]}"
+    return f"{label} {day}{about}: {' '.join(fact.text.split())[:_KNOWN_CHARS]}"
 
 
 def _delivery(read: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]], list[str]]:
@@ -359,29 +246,3 @@ def _delivery(read: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]], 
     from memory_os.understanding.items import checked_item
 
     return scope, session_id, [checked_item(one) for one in items], [str(one) for one in turns]
-
-
-def _is_settled(db: sqlite3.Connection, scope: str, turn_id: str) -> bool:
-    found = db.execute("SELECT 1 FROM understood_turns WHERE scope = ? AND turn_id = ?", (scope, turn_id)).fetchone()
-    return found is not None
-
-
-def _settle(db: sqlite3.Connection, scope: str, session_id: str, outcomes: Mapping[str, str], now: float) -> None:
-    db.executemany(
-        "INSERT OR IGNORE INTO understood_turns(scope, turn_id, session_id, at, outcome) VALUES(?, ?, ?, ?, ?)",
-        [(scope, turn, session_id, now, outcome) for turn, outcome in outcomes.items()],
-    )
-
-
-def _note(db: sqlite3.Connection, scope: str, session_id: str, kept: Sequence[Kept], now: float) -> None:
-    db.executemany(
-        "INSERT INTO understood_items(at, scope, session_id, turn_id, kind, outcome, ref, confidence) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-        [(now, scope, session_id, one.turn_id, one.kind, one.outcome, one.ref, one.confidence) for one in kept],
-    )
-
-
-def _recovered(db: sqlite3.Connection, scope: str, session_id: str) -> None:
-    db.execute(
-        "UPDATE understanding_sessions SET failures = 0, retry_at = 0, problem = '' WHERE scope = ? AND session_id = ?",
-        (scope, session_id),
-    )
