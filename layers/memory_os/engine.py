@@ -26,7 +26,7 @@ from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts
 from memory_os.facts.schema import facts as facts_migrations
-from memory_os.forget import Forget
+from memory_os.forgetting import Forget, TakingBack
 from memory_os.ground_truth.layer import GroundTruth
 from memory_os.ground_truth.schema import ground_truth as ground_truth_migrations
 from memory_os.index import Index
@@ -46,8 +46,7 @@ from memory_os.searching import Searching
 from memory_os.sessions import Sessions
 from memory_os.sessions.schema import sessions as sessions_migrations
 from memory_os.store import Store, damage, is_damage, open_store
-from memory_os.taking_back import TakingBack
-from memory_os.text import plain_text, token_estimate
+from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
 from memory_os.understanding import Understanding
 from memory_os.understanding.person_tools import PersonTools
@@ -84,7 +83,7 @@ class Engine:
         self.wiki_neighbours = WikiNeighbours(store, self.index, self.indexing, self.wiki)
         self.capture = Capture(store, self.sessions, self.facts, settings)
         self.forgetting = Forget(store, self.index, self.sessions, self.facts, self.fabric, self.documents)
-        self.taking_back = TakingBack(store, self.index, self.forgetting)
+        self.taking_back = TakingBack(store, self.index, self.forgetting, self.recaller.ledger)
         self.searching = Searching(store, self.index, self.indexing, self.recaller)
         self.ground_truth = GroundTruth(settings, store, self.index, self.facts)
         self.understanding = Understanding(store, self.sessions, self.facts, self.fabric, self.workspace, settings)
@@ -146,11 +145,10 @@ class Engine:
         if payload.get("dry_run"):
             return self._explained(query)
         self._take_waiting()
-        if told := self.taking_back.told(query, plain_text(payload.get("before"))):
-            return {"mode": self.settings.values.ground_truth.mode, "context": told, "outcome": "injected", "lines": [],
-                    "reason": "something is taken back", "tokens": token_estimate(told), "milliseconds": 0.0}  # fmt: skip
-        recalled = self.recaller.for_turn(query)
-        self.ground_truth.began(query, recalled)
+        recalled = self.taking_back.told(query, plain_text(payload.get("before")))
+        if recalled is None:
+            recalled = self.recaller.for_turn(query)
+            self.ground_truth.began(query, recalled)
         return {
             "mode": self.settings.values.ground_truth.mode,
             "context": recalled.context,

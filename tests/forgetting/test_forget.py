@@ -21,7 +21,7 @@ from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts, Statement
 from memory_os.facts.schema import facts as facts_migrations
-from memory_os.forget import Forget
+from memory_os.forgetting import Forget
 from memory_os.ground_truth.schema import ground_truth as ground_truth_migrations
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Scope, State

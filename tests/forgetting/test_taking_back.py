@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from memory_os.llm import StoreUsage
 from memory_os.memory import Layer, Scope, content_hash
 from memory_os.text.withdrawal import orders_forgetting, takes_back
-from support.model_server import ModelServer
-from understanding.conftest import MINUTE, NOW, Bench, answer, fact, settings_of
+from understanding.conftest import MINUTE, NOW, Bench, answer, fact
 
 WHO = {"user": "local", "profile": "default"}
 # language: (what is said, the order, one that may mean "never mind" or something else)
@@ -26,20 +23,6 @@ SAID = {
     "ja": ("弟は金曜日に造船所を辞めました。", "今の話は忘れてください。", "忘れて寝よう。"),
 }
 KEPT = "The greenhouse has twelve tall windows."
-
-
-@pytest.fixture(scope="module")
-def model_server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def bench(tmp_path: Path, model_server: ModelServer) -> Iterator[Bench]:
-    endpoint = model_server.endpoint(tmp_path.name)
-    made = Bench(settings_of(tmp_path / "hermes", endpoint.base_url), endpoint)
-    yield made
-    made.engine.close()
 
 
 def archived(bench: Bench) -> list[str]:
@@ -92,6 +75,16 @@ def test_the_agent_is_told_what_goes_or_how_it_would(bench: Bench) -> None:
     result = bench.engine.call_tool("memory_forget", {"ids": handles}, {**WHO, "session_id": "s1"})
     assert result["status"] == "forgotten" and archived(bench) == []
     assert recalled(bench, "Forget that.", said) == ""
+
+
+def test_such_a_turn_is_on_record_and_no_line_of_it_counts_as_given(bench: Bench) -> None:
+    bench.said(SAID["en"][0], "Noted, your first cat.", at=NOW)
+    block = recalled(bench, "Forget that.", SAID["en"][0])
+    found = bench.engine.explain("t9")
+    handles = [part.strip("()") for part in block.split() if part.startswith("(s:")]
+    assert len(handles) == 2
+    assert found["outcome"] == "injected" and found["reason"] == f"something is taken back: {', '.join(handles)}"
+    assert found["tokens"] > 0 and found["lines"] == []
 
 
 @pytest.mark.parametrize(
