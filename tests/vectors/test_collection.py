@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 import qdrant_edge as edge
@@ -10,7 +11,7 @@ from memory_os.errors import VectorsError
 from memory_os.memory import SHARED_SCOPE
 from memory_os.vectors import Collection
 
-from vectors.building import DIMENSION, FINGERPRINT, direction, point
+from vectors.building import DIMENSION, FINGERPRINT, direction, opened, point
 
 ME = ("default/local", SHARED_SCOPE)
 
@@ -27,6 +28,28 @@ def test_a_broken_sparse_arm_leaves_dense_and_says_so(collection: Collection) ->
     found = collection.search(direction("q"), "port", ME)
     assert (found.mode, ids(found.hits)) == ("dense", [one.id])
     assert "sparse" in found.degraded_reason
+
+
+def test_a_shard_from_before_there_were_codes_answers_the_same_and_a_rebuild_gives_it_some(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = [point(f"number {n}") for n in range(300)]
+    with monkeypatch.context() as before:
+        before.setattr("memory_os.vectors.shard._CODES", None)
+        old = opened(folder)
+        old.upsert(points)
+        old.close()
+    old = opened(folder)
+    try:
+        exact = old.dense(direction("q"), ME, limit=20)
+        assert (old.health().figures["codes"], "reindex" in old.health().detail) == (False, True)
+        rebuilt = old.begin_rebuild(FINGERPRINT, DIMENSION)
+        rebuilt.upsert(points)
+        new = rebuilt.swap()
+        assert new.dense(direction("q"), ME, limit=20) == exact
+        assert (old.health().figures["codes"], "reindex" in old.health().detail) == (True, False)
+    finally:
+        old.close()
 
 
 def test_a_search_without_a_filter_ends_when_another_person_is_there(collection: Collection) -> None:

@@ -117,6 +117,27 @@ def test_scopes_and_layers_are_filtered_in_the_query(collection: VectorCollectio
     assert ids(collection.sparse("port", ME, [Layer.FABRIC])) == [shared.id]
 
 
+def test_dense_finds_the_nearest_of_a_thousand_in_their_order(backend: Backend) -> None:
+    """By the vectors themselves, whatever an engine keeps beside them to be faster; and so after a restart."""
+    points = [Point.of(passage(f"crowd {n}", scope=f"default/telegram:{n % 2}"), _tilted(n)) for n in range(1000)]
+    # As the engine keeps them: in four bytes a number, of unit length.
+    unit = np.stack([one.vector / np.linalg.norm(one.vector) for one in points]).astype(np.float32)
+    first = opened(backend)
+    first.upsert(points)
+    first.close()
+    again = opened(backend)
+    try:
+        for name in ("question", "crowd 7", "something else"):
+            cosines = unit @ direction(name)
+            for scopes, among in ((["default/telegram:0", "default/telegram:1"], 1), (["default/telegram:0"], 2)):
+                nearest = [n for n in np.argsort(-cosines) if n % among == 0][:40]
+                found = again.dense(direction(name), scopes, limit=40)
+                assert ids(found) == [points[n].id for n in nearest]
+                assert [score for _, score in found] == pytest.approx(cosines[nearest].tolist(), abs=1e-5)
+    finally:
+        again.close()
+
+
 def test_no_scope_sees_nothing(collection: VectorCollection) -> None:
     collection.upsert([point("port", near="q")])
     assert collection.dense(direction("q"), ()) == []

@@ -5,6 +5,7 @@ Searches and writes run side by side in many threads; only closing and reloading
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ SPARSE_NAME = "sparse"
 CHECK = "Check free space, its owner and its mode."
 CURE = "`memory-os reindex` rebuilds the collection from memory.db; nothing is embedded again."
 
+# Four bits a dimension beside each vector (192 bytes of 1,536). A search goes through the codes, and compares the best of
+# them by the vectors themselves: at 100,000 points a fifth of the time, and the engine holds the interpreter as long.
+_CODES = edge.TurboQuantQuantizationConfig(bits=edge.TurboQuantBitSize.Bits4)
+_ENGINE_FILE = "edge_config.json"
 _INDEXES: tuple[tuple[str, edge.PayloadSchemaType | edge.KeywordIndexParams], ...] = (
     ("scope", edge.KeywordIndexParams(is_tenant=True)),
     ("layer", edge.PayloadSchemaType.Keyword),
@@ -46,7 +51,11 @@ class Shard:
     def create(cls, path: Path, dimension: int) -> Shard:
         """A new, empty shard with its payload indexes. Raises VectorsError; leaves no half-made folder."""
         config = edge.EdgeConfig(
-            vectors={DENSE: edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Cosine)},
+            vectors={
+                DENSE: edge.EdgeVectorParams(
+                    size=dimension, distance=edge.Distance.Cosine, quantization_config=_CODES
+                )
+            },
             sparse_vectors={SPARSE_NAME: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         )
         try:
@@ -75,6 +84,15 @@ class Shard:
             _close(shard)
             raise
         return cls(path, shard)
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether its vectors have codes beside them: a shard from before there were any has none until it is rebuilt."""
+        try:
+            kept = json.loads((self.path / _ENGINE_FILE).read_text("utf-8"))
+            return bool(kept["vectors"][DENSE].get("quantization_config"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
 
     @contextmanager
     def use(self) -> Iterator[edge.EdgeShard]:
