@@ -190,7 +190,7 @@ class Fabric:
         moves = []
         for card in cards:
             used, last = uses.get(source_of(card.key), (0, None))
-            value = self.mirror.value_of(card)
+            value = self.mirror.standing.value_of(card)
             wanted = tier_of(now, card.created_at, last, used, value, unfinished=card.key in open_keys)
             if wanted != card.tier:
                 moves.append((card, wanted))

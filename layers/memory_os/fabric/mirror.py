@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from memory_os.errors import FabricError
-from memory_os.fabric.card import Card, card_of, replaces, retired
+from memory_os.fabric.card import Card, card_of
 from memory_os.fabric.entry import Entry, Parsed, fields_json, parse
 from memory_os.fabric.folder import Folder, Found, Listing
-from memory_os.fabric.passages import importance, passages, source_of
+from memory_os.fabric.passages import passages, source_of
+from memory_os.fabric.standing import Standing
 from memory_os.index import Index
 from memory_os.redact import redact
 from memory_os.store import Store
@@ -58,6 +58,7 @@ class Mirror:
         self.index = index
         self.folder = folder
         self.agent = agent
+        self.standing = Standing(store, index, agent)
         self.problem: FabricError | None = None
         self._lock = threading.RLock()
 
@@ -95,7 +96,7 @@ class Mirror:
             known = self._known((path,))
             look = _Pass(time.time(), {}, known, set())
             self._take(found, look)
-            self._reconsider(look.touched, look.now)
+            self.standing.reconsider(look.touched, look.now)
         finally:
             self._lock.release()
         row = self.store.row("SELECT * FROM fabric_entries WHERE path = ?", (path,))
@@ -112,13 +113,13 @@ class Mirror:
             db.execute("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", (card.ref, now))
             db.execute("DELETE FROM fabric_entries WHERE key = ?", (card.key,))
             removed = self.index.remove(source_of(card.key))
-        self._reconsider({card.revises, card.curates} - {""}, now)
+        self.standing.reconsider({card.revises, card.curates} - {""}, now)
         return removed
 
     def stand(self, key: str) -> None:
         """Work out again what an entry's value, tier and validity are, after its own row changed."""
         with self._lock:
-            self._reconsider({key}, time.time())
+            self.standing.reconsider({key}, time.time())
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -162,7 +163,7 @@ class Mirror:
         for row in look.gone.values():
             self._remove(row, look)
         self._note_skipped(states, passed_over)
-        self._reconsider(look.touched, look.now)
+        self.standing.reconsider(look.touched, look.now)
         return Refreshed(
             added=look.added,
             changed=look.changed,
@@ -257,50 +258,6 @@ class Mirror:
             removed = self.index.remove(source_of(row["key"]))
         look.touched |= _targets(row)
         return removed
-
-    # -- standing --------------------------------------------------------------------------------------------------
-
-    def _reconsider(self, touched: Iterable[str], now: float) -> None:
-        """Bring value, tier and validity of these entries (by key, ref or id) into their passages."""
-        for name in sorted(touched):
-            rows = self.store.rows("SELECT * FROM fabric_entries WHERE key = ? OR ref = ? OR id = ?", (name,) * 3)
-            for card in map(card_of, rows):
-                if not card.curates:
-                    self._restand(card, now)
-
-    def _restand(self, card: Card, now: float) -> None:
-        wanted = importance(self.value_of(card), card.tier)
-        retired = self._retired_at(card, now)
-        stored = self.index.of_source(source_of(card.key))
-        if any(one.valid_to is not None for one in stored) and retired is None:
-            self.index.replace(source_of(card.key), [replace(one, valid_to=None, importance=wanted) for one in stored])
-            return
-        for one in stored:
-            if (one.importance, one.valid_to) != (wanted, retired):
-                self.index.update(one.id, importance=wanted, valid_to=retired)
-
-    def value_of(self, card: Card) -> str:
-        """An entry's training value here: our own judgement, else its owner's, else the newest of anybody's."""
-        rows = self.store.rows(
-            "SELECT agent, training_value FROM fabric_entries WHERE curates IN (?, ?) AND curates != '' AND training_value != ''"
-            " ORDER BY created_at DESC, key",
-            (card.ref, card.id),
-        )
-        ours = [row["training_value"] for row in rows if row["agent"] == self.agent and card.agent != self.agent]
-        return next(filter(None, (*ours, card.training_value, *(row["training_value"] for row in rows))), "")
-
-    def _retired_at(self, card: Card, now: float) -> float | None:
-        """Since when a revision stands in this entry's place. Of two that revise each other the later stays."""
-        if retired(card):
-            return min(card.created_at, now)
-        rows = self.store.rows(
-            "SELECT * FROM fabric_entries WHERE revises IN (?, ?) AND revises != '' AND key != ? ORDER BY created_at",
-            (card.ref, card.id, card.key),
-        )
-        for one in map(card_of, rows):
-            if replaces(one, card):
-                return min(one.created_at, now)
-        return None
 
     # -- reading and counting --------------------------------------------------------------------------------------
 
