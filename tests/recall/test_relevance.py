@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_os.config import RecallSettings
 from memory_os.memory import Author, Layer, Passage
 from memory_os.recall.arms import Candidate
-from memory_os.recall.relevance import prior, probability
+from memory_os.recall.relevance import Asked, prior, probability
 
 NOW = 1_790_000_000.0
 DAY = 86_400.0
@@ -78,22 +78,49 @@ def test_a_rare_word_that_is_the_whole_question_passes_by_itself() -> None:
     assert probability(rare, 1300, cross_language=False, document=True) < GATE
 
 
-def test_a_rare_name_of_the_question_lifts_a_passage_that_has_it() -> None:
-    plain, named = (Candidate(pk=1, cosine=0.3, bm25=4.0, coverage=0.3, named=named) for named in (False, True))
-    assert probability(named, 60, cross_language=False) > probability(plain, 60, cross_language=False)
-
-
-@given(cosines, shares, sizes)
-def test_a_question_about_strangers_is_less_probable(cosine: float, coverage: float, size: int) -> None:
-    known, unknown = (
-        probability(candidate(cosine, coverage), size, cross_language=False, strangers=strangers) for strangers in (False, True)
+@given(cosines, shares, sizes, shares, shares, st.booleans(), st.booleans())
+def test_the_fewer_of_a_questions_names_are_known_the_less_probable(
+    cosine: float, coverage: float, size: int, one: float, other: float, compared: bool, document: bool
+) -> None:
+    few, many = sorted((one, other))
+    found = candidate(cosine, coverage, compared=compared)
+    known, less, none = (
+        probability(found, size, asked, cross_language=False, document=document)
+        for asked in (Asked(unknown=few), Asked(unknown=many), Asked(unknown=1.0, strangers=True))
     )
-    assert unknown <= known
+    assert none <= less <= known
 
 
 def test_between_languages_a_name_may_be_spelled_otherwise() -> None:
-    asked = candidate(0.4)
-    assert probability(asked, 100, cross_language=True, strangers=True) == probability(asked, 100, cross_language=True)
+    asked, strangers = candidate(0.4), Asked(unknown=1.0, strangers=True)
+    assert probability(asked, 100, strangers, cross_language=True) == probability(asked, 100, cross_language=True)
+
+
+def test_a_date_is_none_of_the_words_an_answer_must_have() -> None:
+    """Of "What did Imke buy on 9 July 2025?" nobody repeats the date: who says the other two words says all."""
+    found = candidate(0.3, 0.4)
+    plain, dated = (probability(found, 400, Asked(dated=share), cross_language=False) for share in (0.0, 0.6))
+    assert dated > plain
+    assert dated == probability(candidate(0.3, 1.0), 400, cross_language=False)
+
+
+@given(cosines, shares, sizes, st.booleans(), st.booleans())
+def test_what_was_said_on_the_day_asked_about_is_more_probable(
+    cosine: float, coverage: float, size: int, cross: bool, compared: bool
+) -> None:
+    found = candidate(cosine, coverage, compared=compared)
+    other, then = (probability(found, size, cross_language=cross, on_the_day=day) for day in (False, True))
+    assert other < then or then > 1 - 1e-9
+
+
+def test_the_day_alone_is_no_evidence() -> None:
+    assert probability(candidate(0.05, 0.05), 400, cross_language=False, on_the_day=True) < GATE
+
+
+def test_a_document_must_be_nearer_than_what_was_said() -> None:
+    near = candidate(0.3, 0.45)
+    said, written = (probability(near, 300, cross_language=False, document=document) for document in (False, True))
+    assert written < GATE < said
 
 
 def test_words_alone_decide_where_there_is_no_vector() -> None:

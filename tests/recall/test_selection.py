@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.memory import Author, Layer
 from memory_os.recall.rendering import render_block
-from memory_os.recall.selection import carries_fence, excerpt
+from memory_os.recall.selection import carries_fence
 from memory_os.text import token_estimate
 
 from recall.made import chosen, passage, query, reasons, scored, texts
@@ -210,21 +210,3 @@ def test_one_that_is_too_long_does_not_shut_out_a_shorter_one() -> None:
     selection = chosen([scored(passage("long word " * 90), rank=0.9), scored(passage(PORT), rank=0.8)], tokens=60)
     assert texts(selection) == [PORT]
     assert "over the budget" in reasons(selection).values()
-
-
-# -- excerpts ------------------------------------------------------------------------------------------------------
-
-
-@given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=8), max_size=4), st.integers(20, 120))
-def test_an_excerpt_is_never_longer_than_asked(text: str, terms: list[str], longest: int) -> None:
-    found = excerpt(text, terms, longest)
-    assert len(found.removeprefix("… ").removesuffix(" …")) <= longest
-    assert len(text.strip()) > longest or found == text.strip()
-
-
-def test_an_excerpt_is_about_the_question() -> None:
-    text = f"{'Much talk about nothing. ' * 40}The port is 8443. {'And so it goes on. ' * 40}"
-    found = excerpt(text, ["port"], 200)
-    assert "The port is 8443." in found
-    assert found.startswith("… ")
-    assert found.endswith(" …")

@@ -13,14 +13,16 @@ from memory_os.memory import DOCUMENT_LAYERS, Passage, State
 from memory_os.recall.arms import Arms, Candidate, Found, Outcome
 from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
-from memory_os.recall.relevance import Scored, prior, probability
+from memory_os.recall.relevance import Asked, Scored, prior, probability
 from memory_os.recall.rendering import render_block, render_line
 from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select, wording
 from memory_os.recall.standing import manner_of, ranks
 from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
+from memory_os.text.dates import covers
 from memory_os.text.language import differ, language_of
+from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
 from memory_os.text.smalltalk import is_small_talk
 
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
@@ -91,7 +93,8 @@ class Recall:
         factors = [prior(passage, query.now) for passage in passages]
         standing = [rank * factor for rank, factor in zip(ranks(query, candidates, passages), factors, strict=True)]
         leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[:_LEADING]
-        return [self._score(candidates[i], passages[i], query, found, standing[i], factors[i]) for i in leading], found
+        asked = self._asked(query, found)
+        return [self._score(candidates[i], passages[i], query, found, asked, standing[i], factors[i]) for i in leading], found
 
     def close(self) -> None:
         self._pool.shutdown(wait=True)
@@ -145,20 +148,30 @@ class Recall:
             token_estimate(context),
         )
 
+    def _asked(self, query: Query, found: Found) -> Asked:
+        """What of the question's words is a date, and how many of its names somebody here mentioned."""
+        dated = sum(query.dated.names(term) for term in query.terms) / len(query.terms) if query.dated.dates else 0.0
+        if found.strangers:
+            return Asked(dated, 1.0, strangers=True)
+        names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
+        unknown = sum(not self._index.frequency(name) for name in names) / len(names) if names else 0.0
+        return Asked(dated, unknown)
+
     def _score(
-        self, candidate: Candidate, passage: Passage, query: Query, found: Found, rank: float, factor: float
+        self, candidate: Candidate, passage: Passage, query: Query, found: Found, asked: Asked, rank: float, factor: float
     ) -> Scored:
         document = passage.layer in DOCUMENT_LAYERS
-        cross = candidate.cosine > 0 and differ(query.language, language_of(passage.text))
         return Scored(
             candidate=candidate,
             passage=passage,
             probability=probability(
-                candidate, found.searched[document], cross_language=cross, document=document, strangers=found.strangers
+                candidate, found.searched[document], asked, document=document,
+                cross_language=candidate.cosine > 0 and differ(query.language, language_of(passage.text)),
+                on_the_day=not document and any(covers(date, passage.created_at) for date in query.dated.dates if date.month),
             ),
             rank=rank,
             prior=factor,
-        )
+        )  # fmt: skip
 
 
 def _noted(line: Line, notes: Mapping[str, str]) -> Line:

@@ -11,6 +11,7 @@ from memory_os.errors import BadRequest
 from memory_os.memory import Layer, Scope
 from memory_os.sessions.scopes import scope_for
 from memory_os.text import plain_text, query_terms
+from memory_os.text.dates import UNDATED, Dated, dates_in
 from memory_os.text.fence import strip_fence
 from memory_os.text.language import language_of
 from memory_os.text.names import names
@@ -52,6 +53,7 @@ class Query:
     terms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     language: str = ""
+    dated: Dated = UNDATED
 
     @classmethod
     def of(
@@ -69,6 +71,7 @@ class Query:
     ) -> Query:
         """Strip our own fence, cut a pasted megabyte to its ends, find terms and language."""
         clean = _ends(strip_fence(text).strip())
+        dated = dates_in(clean)
         return cls(
             text=clean,
             scope=scope,
@@ -80,8 +83,9 @@ class Query:
             layers=tuple(layers),
             now=now,
             terms=tuple(query_terms(clean)),
-            names=tuple(names(clean))[:_NAMES_MAX],
+            names=tuple(name for name in names(clean) if name not in dated.words)[:_NAMES_MAX],
             language=language_of(clean),
+            dated=dated,
         )
 
 

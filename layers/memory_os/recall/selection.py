@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from memory_os.facts.likeness import may_conflict, near_equal, overlap
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
+from memory_os.recall.excerpt import excerpt
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored
 from memory_os.recall.standing import QUESTION_CHARS, is_bare_question
@@ -19,10 +20,10 @@ from memory_os.text import query_terms, token_estimate
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
 _FOLLOWER_PROBABILITY = 0.05
-_FOLLOWER_RANK_SHARE = 0.5
+_FOLLOWER_RANK_SHARE = 0.6
 
 # What passes the gate is shown if it isn't far behind the best line.
-_GATE_RANK_SHARE = 0.4
+_GATE_RANK_SHARE = 0.5
 # A manual has something to say to every question. What a person or an agent said is shown beside a better line; of
 # documents only what passes the gate itself, and not much of it.
 _DOCUMENT_RANK_SHARE = 0.7
@@ -32,7 +33,7 @@ _OF_DOCUMENTS = 4
 # The first lines carry a whole passage, later ones the part around the question's words.
 _FULL_LINES = 4
 _FULL_CHARS = 1000
-_SHORT_CHARS = 480
+_SHORT_CHARS = 320
 
 # A layer that says the same thing better comes first: a fact before the turn it came from, a turn before a document.
 _PRECEDENCE = {Layer.FACTS: 0, Layer.FABRIC: 1, Layer.WORKSPACE: 2, Layer.SESSIONS: 3, Layer.WIKI: 4, Layer.VECTORS: 5}
@@ -138,23 +139,6 @@ def carries_fence(*texts: str) -> bool:
 
 def _folded(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-
-
-def excerpt(text: str, terms: Sequence[str], longest: int) -> str:
-    """At most `longest` characters of `text`, around the first of the question's words, cut at white space."""
-    text = text.strip()
-    if len(text) <= longest:
-        return text
-    folded = text.casefold()
-    found = [at for at in (folded.find(term) for term in terms) if at >= 0]
-    start = max(min(found, default=0) - longest // 4, 0)
-    start = 0 if start + longest >= len(text) and start < longest // 4 else min(start, len(text) - longest)
-    end = start + longest
-    if start:
-        start = _next_space(text, start)
-    if end < len(text):
-        end = text.rfind(" ", start + longest // 2, end) if " " in text[start + longest // 2 : end] else end
-    return f"{'… ' if start else ''}{text[start:end].strip()}{' …' if end < len(text) else ''}"
 
 
 def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_prompt: Callable[[str], bool]) -> str:
@@ -362,11 +346,6 @@ def _conflicting(line: Line, lines: Sequence[Line]) -> list[Line]:
         and other.scored.passage.id != passage.id
         and may_conflict(passage.text, other.scored.passage.text)
     ]
-
-
-def _next_space(text: str, at: int) -> int:
-    space = text.find(" ", at, at + 40)
-    return at if space < 0 else space + 1
 
 
 def budget_of(text: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"[^\W_]+(?:[._/:@+#-]+[^\W_]+)*", re.UNICODE)
+# Languages that write every noun with a capital: there its looks don't tell a name.
+NOUNS_LOOK_LIKE_NAMES = frozenset({"de"})
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;。！？\n])[\s\"'“„«(\[-]*$")
 
 
