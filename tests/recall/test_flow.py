@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -331,6 +332,15 @@ def test_two_users_ask_at_once(fresh: Library) -> None:
 
 def test_a_clock_that_went_back_hides_nothing(memory: Library) -> None:
     assert names(memory.ask(PORT, now=NOW - 2000 * DAY))[:1] == ["port"]
+
+
+def test_a_date_is_no_word_and_a_question_of_nothing_else_is_answered(memory: Library) -> None:
+    bare, dated = (memory.recall.ranked(Query.of(text, LOCAL, now=NOW))[0] for text in (PORT, f"{PORT[:-1]} on 9 July 2021?"))
+    assert dated[0].passage.id == bare[0].passage.id
+    assert dated[0].probability > 0.7
+    memory.ask("9 July 2021?")
+    by_meaning = replace(Query.of("What was on 9 July 2021?", LOCAL, now=NOW), terms=())
+    assert memory.recall.ranked(by_meaning)[0]
 
 
 def test_layers_can_be_chosen(memory: Library) -> None:

@@ -150,7 +150,7 @@ class Recall:
 
     def _asked(self, query: Query, found: Found) -> Asked:
         """What of the question's words is a date, and how many of its names somebody here mentioned."""
-        dated = sum(query.dated.names(term) for term in query.terms) / len(query.terms) if query.dated.dates else 0.0
+        dated = sum(map(query.dated.names, query.terms)) / max(len(query.terms), 1)
         if found.strangers:
             return Asked(dated, 1.0, strangers=True)
         names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
