@@ -54,11 +54,11 @@ class Stage:
         return str(self.client.status()["main"]["breaker"]["state"])
 
     async def outcomes(self) -> list[str]:
-        await self.client.ledger.flush()
+        await self.client.spending.flush()
         return [call.outcome for call in self.usage.calls]
 
     async def units(self) -> float:
-        await self.client.ledger.flush()
+        await self.client.spending.flush()
         return sum(call.units for call in self.usage.calls)
 
 

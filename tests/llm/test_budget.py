@@ -1,4 +1,4 @@
-"""Model units, budgets, and the ledger that keeps to them."""
+"""Model units, budgets, and the spending that keeps to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_os.config import ModelSettings, Price
 from memory_os.llm import Call, MemoryUsage
 from memory_os.llm.budget import DAY_S, Account, Means, day_start, means, price_of, units
-from memory_os.llm.ledger import Ledger
+from memory_os.llm.spending import Spending
 from support.fake_clock import FakeClock
 
 amounts = st.floats(0, 1e6)
@@ -44,18 +44,18 @@ def test_a_day_never_spends_more_than_its_budget(calls: list[tuple[float, float]
 
     async def play() -> None:
         usage, clock = MemoryUsage(), FakeClock()
-        ledger = Ledger(ModelSettings(budget_per_day=100), usage, clock)
+        spending = Spending(ModelSettings(budget_per_day=100), usage, clock)
         out: list[tuple[float, float]] = []
         for cost, share in calls:
-            if await ledger.means("curation", cost) is not Means.SPENT:
-                ledger.reserve("curation", cost)
+            if await spending.means("curation", cost) is not Means.SPENT:
+                spending.reserve("curation", cost)
                 out.append((cost, share))
             if len(out) == 3:
                 reserved, part = out.pop(0)
-                ledger.settle(_call(clock, reserved * part), reserved)
+                spending.settle(_call(clock, reserved * part), reserved)
         for reserved, part in out:
-            ledger.settle(_call(clock, reserved * part), reserved)
-        await ledger.flush()
+            spending.settle(_call(clock, reserved * part), reserved)
+        await spending.flush()
         assert sum(call.units for call in usage.calls) <= 100 + 1e-6
 
     asyncio.run(play())
@@ -64,16 +64,16 @@ def test_a_day_never_spends_more_than_its_budget(calls: list[tuple[float, float]
 def test_what_others_spent_is_seen_and_a_new_day_starts_at_nothing() -> None:
     async def play() -> None:
         usage, clock = MemoryUsage(), FakeClock()
-        ledger = Ledger(ModelSettings(budget_per_day=10, job_budgets={"curation": 4}), usage, clock)
-        assert await ledger.means("curation", 1) is Means.FULL
+        spending = Spending(ModelSettings(budget_per_day=10, job_budgets={"curation": 4}), usage, clock)
+        assert await spending.means("curation", 1) is Means.FULL
         usage.calls.append(_call(clock, 3.5))
         await clock.advance(31)
-        assert await ledger.means("curation", 1) is Means.SPENT
-        assert await ledger.means("extraction", 1) is Means.FULL
-        assert await ledger.means("probe", 1000) is Means.FULL
-        assert ledger.resets_at() == day_start(clock.now()) + DAY_S
-        await clock.advance(ledger.resets_at() - clock.now())
-        assert await ledger.means("curation", 1) is Means.FULL
+        assert await spending.means("curation", 1) is Means.SPENT
+        assert await spending.means("extraction", 1) is Means.FULL
+        assert await spending.means("probe", 1000) is Means.FULL
+        assert spending.resets_at() == day_start(clock.now()) + DAY_S
+        await clock.advance(spending.resets_at() - clock.now())
+        assert await spending.means("curation", 1) is Means.FULL
 
     asyncio.run(play())
 
@@ -99,16 +99,16 @@ class _Unreachable(MemoryUsage):
 def test_a_log_that_is_away_costs_no_answer_and_gets_its_rows_later() -> None:
     async def play() -> None:
         usage, clock = _Unreachable(), FakeClock()
-        ledger = Ledger(ModelSettings(budget_per_day=10), usage, clock)
-        assert await ledger.means("curation", 1) is Means.FULL
-        ledger.reserve("curation", 8)
-        ledger.settle(_call(clock, 8), 8)
-        assert await ledger.means("curation", 3) is Means.SPENT
-        assert ledger.status()["unsent"] == 1
+        spending = Spending(ModelSettings(budget_per_day=10), usage, clock)
+        assert await spending.means("curation", 1) is Means.FULL
+        spending.reserve("curation", 8)
+        spending.settle(_call(clock, 8), 8)
+        assert await spending.means("curation", 3) is Means.SPENT
+        assert spending.status()["unsent"] == 1
         usage.away = False
-        await ledger.flush()
+        await spending.flush()
         assert [call.units for call in usage.calls] == [8]
-        assert ledger.status()["unsent"] == 0
+        assert spending.status()["unsent"] == 0
 
     asyncio.run(play())
 

@@ -482,7 +482,7 @@ async def test_near_the_end_of_a_budget_the_lighter_model_answers_and_at_the_end
         assert models.count("big") == 5
         assert models.count("small") > 10
         assert await on.units() <= 10
-        assert error.value.resets_at == on.client.ledger.resets_at() > on.clock.now()
+        assert error.value.resets_at == on.client.spending.resets_at() > on.clock.now()
         assert (await on.client.probe()).ok
 
 
@@ -509,7 +509,7 @@ async def test_a_cancelled_call_is_really_cancelled_and_frees_its_place(stage: S
             await asking
         await until(on.server.dropped.is_set)
         assert (await on.prose("other")).text == "next"
-        await on.client.ledger.flush()
+        await on.client.spending.flush()
         assert await on.outcomes() == ["cancelled", "ok"]
         assert on.usage.calls[0].input_tokens > 0
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.llm.patience import ENOUGH, LEAST, MOST, PLENTY, TimeOuts, adapted, percentile
-from memory_os.llm.watch import Watch
+from memory_os.llm.stopwatch import Stopwatch
 from support.fake_clock import FakeClock
 
 seconds = st.floats(0.001, 1000)
@@ -45,13 +45,13 @@ def _rings(*, begin: float, tokens: list[float]) -> tuple[str, float]:
 
     async def play() -> tuple[str, float]:
         clock = FakeClock(0.0)
-        watch = Watch(clock, TimeOuts(whole=100, first=30, between=10), deadline=200.0)
-        running = asyncio.ensure_future(watch.run(asyncio.Event().wait()))
+        stopwatch = Stopwatch(clock, TimeOuts(whole=100, first=30, between=10), deadline=200.0)
+        running = asyncio.ensure_future(stopwatch.run(asyncio.Event().wait()))
         ended: list[float] = []
         running.add_done_callback(lambda _: ended.append(clock.now()))
         await clock.advance(0)
         for at, act in sorted(
-            [(begin, watch.begin), *((token, watch.heard) for token in tokens)], key=lambda one: one[0]
+            [(begin, stopwatch.begin), *((token, stopwatch.heard) for token in tokens)], key=lambda one: one[0]
         ):
             await clock.advance(at - clock.now())
             act()

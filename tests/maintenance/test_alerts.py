@@ -17,7 +17,7 @@ from memory_os.engine import Engine
 from memory_os.errors import AlertError, ConfigError
 from memory_os.maintenance import alerts
 from memory_os.maintenance.alerts import Alert, Alerts
-from memory_os.maintenance.duty import Outcome
+from memory_os.maintenance.duty import DutyOutcome
 
 from .conftest import NOW, Home
 
@@ -142,7 +142,7 @@ def test_a_webhook_is_sent_json_and_follows_no_redirect(webhook: str) -> None:
 
 
 def test_no_secret_leaves(webhook: str) -> None:
-    outcome = Outcome("backup", NOW, "failed", "", "token=ghp_0123456789abcdefghijABCDEFGHIJ012345 was refused")
+    outcome = DutyOutcome("backup", NOW, "failed", "", "token=ghp_0123456789abcdefghijABCDEFGHIJ012345 was refused")
     Alerts(AlertSettings(webhook=webhook)).send(Alert.of(outcome, "/home/x"))
     assert "ghp_0123456789" not in json.dumps(Webhook.got)
     assert "was refused" in Webhook.got[0]["message"]

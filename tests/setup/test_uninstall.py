@@ -18,7 +18,7 @@ from memory_os.config import Settings
 from memory_os_workers.setup import manifest, plugin_folder
 from memory_os_workers.setup.host_config import enable_plugin, parse
 from memory_os_workers.setup.manifest import Manifest, change_file
-from memory_os_workers.setup.steps import Outcome
+from memory_os_workers.setup.steps import StepState
 from memory_os_workers.setup.uninstall import (
     VENV_MARK,
     own_venv,
@@ -55,13 +55,13 @@ def host_files(settings: Settings) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def leave(settings: Settings, *, purge: bool = False) -> list[Outcome]:
+def leave(settings: Settings, *, purge: bool = False) -> list[StepState]:
     return [result.outcome for result in run_uninstall(settings, purge=purge)]
 
 
 def test_host_files_are_as_before_and_the_memory_stays(settings: Settings) -> None:
     installed(settings)
-    assert set(leave(settings)) == {Outcome.DONE}
+    assert set(leave(settings)) == {StepState.DONE}
     assert host_files(settings) == {"config.yaml": CONFIG, "SOUL.md": b"be brief"}
     assert settings.database.read_bytes() == b"memory"
     assert not (settings.hermes_home / "plugins").exists()
@@ -142,13 +142,13 @@ def test_leaving_twice_is_leaving_once(settings: Settings) -> None:
     installed(settings)
     leave(settings)
     before = host_files(settings)
-    assert set(leave(settings)) == {Outcome.DONE}
+    assert set(leave(settings)) == {StepState.DONE}
     assert host_files(settings) == before
 
 
 def test_leaving_a_home_that_was_never_installed(settings: Settings) -> None:
     (settings.hermes_home / "config.yaml").write_bytes(CONFIG)
-    assert set(leave(settings)) == {Outcome.DONE}
+    assert set(leave(settings)) == {StepState.DONE}
     assert host_files(settings) == {"config.yaml": CONFIG}
 
 
@@ -156,8 +156,8 @@ def test_one_step_that_fails_does_not_keep_the_others(settings: Settings) -> Non
     installed(settings)
     settings.soul_file.write_bytes(b"<!-- memory-os:begin v1 -->\n")
     results = {result.name: result for result in run_uninstall(settings)}
-    assert results["ground truth"].outcome is Outcome.WARNING
-    assert results["files"].outcome is Outcome.SKIPPED
+    assert results["ground truth"].outcome is StepState.WARNING
+    assert results["files"].outcome is StepState.SKIPPED
     assert host_files(settings)["config.yaml"] == CONFIG
     assert (settings.home / manifest.NAME).exists(), "the record is needed for the next try"
 

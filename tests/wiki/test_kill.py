@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from memory_os.llm import MemoryUsage, ModelClient
 from memory_os.wiki import Wiki
-from memory_os.wiki.ledger import Ledger
+from memory_os.wiki.records import CurationRecords
 from support.model_server import Endpoint
 
 from wiki.conftest import NOW, Bench, page, pages, settings_of, verdict
@@ -129,9 +129,9 @@ def test_killed_anywhere_and_run_again_the_wiki_is_the_same(bench: Bench, tmp_pa
         assert [one.name for one in again.wiki.waiting(NOW)] in (["b.md"], [])
         again.curate("b.md")
         assert _files(again.root) == wanted, f"killed at change {point}"
-        ledger = Ledger(again.wiki.tree)
+        records = CurationRecords(again.wiki.tree)
         assert all(
-            ledger.is_ours(path, text) is (path != "entities/mine.md")
+            records.is_ours(path, text) is (path != "entities/mine.md")
             for path in again.wiki.tree.pages()
             if (text := again.wiki.tree.read(path)) is not None
         )

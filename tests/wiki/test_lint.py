@@ -170,7 +170,7 @@ def test_links_to_folders_outside_are_no_pages(grown: Bench, tmp_path: object) -
 def test_a_name_that_is_anothers_is_taken_off_a_page_of_ours_and_off_none_of_yours(grown: Bench) -> None:
     """Two workers that curate at once may each give a page of theirs the same second name."""
     wiki = grown.wiki
-    publisher = Publisher(wiki.tree, wiki.schema(), wiki.ledger, "2026-11-30", "raw/a.md", "s")
+    publisher = Publisher(wiki.tree, wiki.schema(), wiki.records, "2026-11-30", "raw/a.md", "s")
     for path in ("entities/queue.md", "entities/redis.md"):
         publisher.change(path, lambda one: replace(one, aliases=("Store", "Queue" if one.title == "Redis" else "Line")))
     own = OWN.format(title="Own", link="redis").replace("aliases: []", "aliases: [Line]")

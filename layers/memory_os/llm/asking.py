@@ -16,10 +16,10 @@ from memory_os.llm.clock import Clock
 from memory_os.llm.dialect import Prompt, Reply
 from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.lane import Attempt, Lane
-from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Call, Message, Request, Source
 from memory_os.llm.retrying import Retrying
 from memory_os.llm.salvage import Salvaged, exact, salvaged, summary
+from memory_os.llm.spending import Spending
 from memory_os.llm.splitting import tokens_of
 from memory_os.llm.wording import corrected, json_schema, with_schema
 from memory_os.text import token_estimate
@@ -47,7 +47,7 @@ class Asking:
     request: Request
     lane: Lane
     models: ModelSettings
-    ledger: Ledger
+    spending: Spending
     clock: Clock
     session: aiohttp.ClientSession
     jitter: Callable[[], float]
@@ -117,8 +117,8 @@ class Asking:
     async def _attempt(self) -> tuple[Reply, Any]:
         asked = tokens_of(self._messages)
         self._model = await self._chosen_model(asked)
-        reserved = self.ledger.cost(self._model, asked, self._max_output)
-        self.ledger.reserve(self.request.job, reserved)
+        reserved = self.spending.cost(self._model, asked, self._max_output)
+        self.spending.reserve(self.request.job, reserved)
         self._sent = False
         # What is known of a call that is cancelled: that its input went out, if it did.
         ended = _Ended("cancelled", input_tokens=asked)
@@ -144,9 +144,9 @@ class Asking:
 
     def _settle(self, ended: _Ended, reserved: float) -> None:
         if not self._sent:
-            self.ledger.release(self.request.job, reserved)
+            self.spending.release(self.request.job, reserved)
             return
-        cost = self.ledger.cost(self._model, ended.input_tokens, ended.output_tokens)
+        cost = self.spending.cost(self._model, ended.input_tokens, ended.output_tokens)
         self._units += cost
         self._input += ended.input_tokens
         self._output += ended.output_tokens
@@ -162,23 +162,23 @@ class Asking:
             outcome=ended.outcome,
             fault=ended.fault,
         )
-        self.ledger.settle(call, reserved)
+        self.spending.settle(call, reserved)
 
     async def _chosen_model(self, asked: int) -> str:
         """The endpoint's model, or the lighter one near a budget's end. Raises BudgetSpent at the end."""
         own = self.lane.endpoint.model
-        full = self.ledger.cost(own, asked, self._max_output)
-        means = await self.ledger.means(self.request.job, full)
+        full = self.spending.cost(own, asked, self._max_output)
+        means = await self.spending.means(self.request.job, full)
         if means is Means.FULL or (means is Means.LIGHT and not self._light):
             return own
         if self._light:
-            cost = self.ledger.cost(self._light, asked, self._max_output)
-            if await self.ledger.means(self.request.job, cost) is not Means.SPENT:
+            cost = self.spending.cost(self._light, asked, self._max_output)
+            if await self.spending.means(self.request.job, cost) is not Means.SPENT:
                 return self._light
         raise BudgetSpent(
             f"Today's budget of model units for {self.request.job} is spent.",
             cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
-            resets_at=self.ledger.resets_at(),
+            resets_at=self.spending.resets_at(),
         )
 
     @property

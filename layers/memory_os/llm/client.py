@@ -32,13 +32,13 @@ from memory_os.llm.embeddings import Embedding
 from memory_os.llm.endpoint import Endpoint, Unresolved
 from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.lane import Lane
-from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Answer, Embeddings, Job, JobClass, Probe, Request, Source
 from memory_os.llm.patience import TimeOuts
 from memory_os.llm.resolve import Following, Resolved
 from memory_os.llm.salvage import ends_early
+from memory_os.llm.spending import Spending
+from memory_os.llm.stopwatch import Stopwatch
 from memory_os.llm.usage import KnowsForgetting, Remembers, UsageLog
-from memory_os.llm.watch import Watch
 from memory_os.llm.wire import open_session, reachable
 
 # What nobody can mend by asking again soon: a wrong address, a model that is not there.
@@ -78,7 +78,7 @@ class ModelClient:
         self._closed = False
         self._retries: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
-        self.ledger = Ledger(models, usage, self._clock)
+        self.spending = Spending(models, usage, self._clock)
 
     @classmethod
     def open(cls, settings: Settings, usage: UsageLog, *, environ: Mapping[str, str] | None = None) -> ModelClient:
@@ -133,7 +133,7 @@ class ModelClient:
         lane = self._main
         if lane is None or not self._models.embedding_model or lane.endpoint.dialect != "openai":
             raise ModelOff("No embedding model is configured.", cure="Set models.embedding_model (docs/models.md).")
-        embedding = Embedding(lane, self._models, self.ledger, self._clock, self._opened(), self._jitter, self._retries)
+        embedding = Embedding(lane, self._models, self.spending, self._clock, self._opened(), self._jitter, self._retries)
         try:
             return await embedding.vectors(texts)
         except Fault as fault:
@@ -145,18 +145,18 @@ class ModelClient:
         if lane is None:
             return Probe(ok=False, reason=self._off().message)
         start = self._models.patience.probe
-        watch = Watch(
+        stopwatch = Stopwatch(
             self._clock, TimeOuts(start.whole, start.first, start.between), self._clock.monotonic() + start.deadline
         )
-        watch.begin()
+        stopwatch.begin()
         url, headers = lane.wire.models_url(lane.endpoint), lane.wire.headers(lane.endpoint)
         try:
-            await watch.run(reachable(self._opened(), url, headers, lane.endpoint, self._clock.now))
+            await stopwatch.run(reachable(self._opened(), url, headers, lane.endpoint, self._clock.now))
         except TimeoutError:
-            return Probe(ok=False, seconds=watch.seconds, reason="no answer in time")
+            return Probe(ok=False, seconds=stopwatch.seconds, reason="no answer in time")
         except Fault as fault:
-            return Probe(ok=False, seconds=watch.seconds, reason=fault.message)
-        return Probe(ok=True, seconds=watch.seconds)
+            return Probe(ok=False, seconds=stopwatch.seconds, reason=fault.message)
+        return Probe(ok=True, seconds=stopwatch.seconds)
 
     def status(self) -> dict[str, Any]:
         """What `memory-os status` shows of it: no key, no text of a question or an answer."""
@@ -169,7 +169,7 @@ class ModelClient:
             "fallback": None if self._fallback is None else self._fallback.status(),
             "retries": dict(self._retries),
             "answers": dict(self._sources),
-            "units": self.ledger.status(),
+            "units": self.spending.status(),
         }
 
     def forget(self) -> None:
@@ -195,7 +195,7 @@ class ModelClient:
     async def close(self) -> None:
         """Write what the usage log has not taken yet and end the connections. Callers cancel their own calls."""
         self._closed = True
-        await self.ledger.flush()
+        await self.spending.flush()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -225,7 +225,7 @@ class ModelClient:
             request=request,
             lane=lane,
             models=self._models,
-            ledger=self.ledger,
+            spending=self.spending,
             clock=self._clock,
             session=self._opened(),
             jitter=self._jitter,

@@ -15,9 +15,9 @@ from memory_os.llm.budget import Means
 from memory_os.llm.clock import Clock
 from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.lane import Lane
-from memory_os.llm.ledger import Ledger
 from memory_os.llm.messages import Call, Embeddings
 from memory_os.llm.retrying import Retrying
+from memory_os.llm.spending import Spending
 from memory_os.llm.wire import post_json
 from memory_os.text import token_estimate
 
@@ -28,7 +28,7 @@ BATCH = 64
 class Embedding:
     lane: Lane
     models: ModelSettings
-    ledger: Ledger
+    spending: Spending
     clock: Clock
     session: aiohttp.ClientSession
     jitter: Callable[[], float]
@@ -48,23 +48,23 @@ class Embedding:
 
     async def _batch(self, texts: list[str], deadline: float) -> tuple[list[list[float]], float]:
         tokens = sum(token_estimate(text) for text in texts)
-        cost = self.ledger.cost(self.models.embedding_model, tokens, 0)
-        if await self.ledger.means("embedding", cost) is Means.SPENT:
+        cost = self.spending.cost(self.models.embedding_model, tokens, 0)
+        if await self.spending.means("embedding", cost) is Means.SPENT:
             raise BudgetSpent(
                 "Today's budget of model units for embeddings is spent.",
                 cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
-                resets_at=self.ledger.resets_at(),
+                resets_at=self.spending.resets_at(),
             )
         budget = self.models.retry_budget * tokens
         retrying = Retrying(self.clock, self.jitter, budget, deadline, self.retries, is_open=self.lane.is_open)
 
         async def attempt() -> list[list[float]]:
-            self.ledger.reserve("embedding", cost)
+            self.spending.reserve("embedding", cost)
             outcome, seconds, failed = "cancelled", 0.0, ""
             try:
-                watch = self.lane.watch("embedding", deadline)
-                answered = await self.lane.guarded(watch, lambda: self._post(texts))
-                outcome, seconds = "ok", watch.seconds
+                stopwatch = self.lane.stopwatch("embedding", deadline)
+                answered = await self.lane.guarded(stopwatch, lambda: self._post(texts))
+                outcome, seconds = "ok", stopwatch.seconds
                 return _vectors(answered, len(texts))
             except Fault as fault:
                 outcome, failed = fault.reason, fault.kind.value
@@ -83,7 +83,7 @@ class Embedding:
                     outcome=outcome,
                     fault=failed,
                 )
-                self.ledger.settle(call, cost)
+                self.spending.settle(call, cost)
 
         return await retrying.run(attempt), cost
 

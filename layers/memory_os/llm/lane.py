@@ -21,7 +21,7 @@ from memory_os.llm.faults import Fault, FaultClass
 from memory_os.llm.messages import Call, JobClass
 from memory_os.llm.messages_api import MessagesApi
 from memory_os.llm.patience import Observations, TimeOuts, percentile, stretched
-from memory_os.llm.watch import Watch
+from memory_os.llm.stopwatch import Stopwatch
 from memory_os.llm.wire import exchange
 
 _T = TypeVar("_T")
@@ -49,7 +49,7 @@ class Lane:
     refused: frozenset[str] = frozenset()
     observed: dict[JobClass, Observations] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
-    running: list[Watch] = field(default_factory=list)
+    running: list[Stopwatch] = field(default_factory=list)
     _held: ModelAuth | None = None
     _held_until: float = 0.0
 
@@ -68,27 +68,27 @@ class Lane:
         """Ask once; a field that the endpoint refuses by name is left out and asked again. `sent` is called when the
         request goes out. Raises Fault and what `guarded` raises."""
         while True:
-            watch = self.watch(job, deadline)
+            stopwatch = self.stopwatch(job, deadline)
             try:
                 reply = await self.guarded(
-                    watch,
-                    lambda watch=watch: self._exchange(session, prompt, watch, sent),  # type: ignore[misc]
+                    stopwatch,
+                    lambda stopwatch=stopwatch: self._exchange(session, prompt, stopwatch, sent),  # type: ignore[misc]
                 )
             except Fault as fault:
-                fault.heard, fault.seconds = watch.pieces, watch.seconds
-                self._observe(job, watch, fault)
+                fault.heard, fault.seconds = stopwatch.pieces, stopwatch.seconds
+                self._observe(job, stopwatch, fault)
                 if not fault.parameter or fault.parameter in self.refused:
                     raise
                 self.refused |= {fault.parameter}
                 continue
-            self._observe(job, watch, None)
-            return Attempt(reply, watch.seconds)
+            self._observe(job, stopwatch, None)
+            return Attempt(reply, stopwatch.seconds)
 
     async def _exchange(
-        self, session: aiohttp.ClientSession, prompt: Prompt, watch: Watch, sent: Callable[[], None]
+        self, session: aiohttp.ClientSession, prompt: Prompt, stopwatch: Stopwatch, sent: Callable[[], None]
     ) -> Reply:
         sent()
-        return await exchange(session, self.wire, self.endpoint, prompt, self.refused, watch.heard, self.clock.now)
+        return await exchange(session, self.wire, self.endpoint, prompt, self.refused, stopwatch.heard, self.clock.now)
 
     def remember(self, calls: Sequence[Call]) -> None:
         """Start as earlier calls to this endpoint have left it, whichever client made them."""
@@ -102,8 +102,8 @@ class Lane:
         """Whether the breaker lets nobody through now."""
         return self.breaker.state(self.clock.now()) is BreakerState.OPEN
 
-    def watch(self, job: JobClass, deadline: float) -> Watch:
-        return Watch(self.clock, self.observed.setdefault(job, Observations()).time_outs(self.start(job)), deadline)
+    def stopwatch(self, job: JobClass, deadline: float) -> Stopwatch:
+        return Stopwatch(self.clock, self.observed.setdefault(job, Observations()).time_outs(self.start(job)), deadline)
 
     def start(self, job: JobClass) -> TimeOuts:
         """The time-outs as configured. A model on this machine may need minutes to read a prompt, and has no network to
@@ -114,28 +114,28 @@ class Lane:
     def stretch(self) -> float:
         return self.local_patience if self.endpoint.local else 1.0
 
-    async def guarded(self, watch: Watch, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Run `work` in a place, if the breaker admits it, under the watch.
+    async def guarded(self, stopwatch: Stopwatch, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Run `work` in a place, if the breaker admits it, under the stopwatch.
 
         Raises ModelUnavailable while the breaker is open, ModelAuth while a refused key is held off, and Fault.
         """
-        self.running.append(watch)
+        self.running.append(stopwatch)
         try:
-            return await watch.run(self._placed(watch, work))
+            return await stopwatch.run(self._placed(stopwatch, work))
         except TimeoutError as error:
             fault = Fault(
-                FaultClass.TRANSIENT, f"timeout_{error}", f"no answer in time ({error})", processed=watch.begun
+                FaultClass.TRANSIENT, f"timeout_{error}", f"no answer in time ({error})", processed=stopwatch.begun
             )
             if str(error) != "deadline":
                 self.breaker.failed(self.clock.now())
             raise fault from error
         finally:
-            self.running.remove(watch)
+            self.running.remove(stopwatch)
 
-    async def _placed(self, watch: Watch, work: Callable[[], Awaitable[_T]]) -> _T:
+    async def _placed(self, stopwatch: Stopwatch, work: Callable[[], Awaitable[_T]]) -> _T:
         async with self.places:
             probing = self._admit()
-            watch.begin()
+            stopwatch.begin()
             try:
                 result = await work()
             except Fault as fault:
@@ -175,18 +175,18 @@ class Lane:
             )
             self._held_until = self.clock.now() + AUTH_HOLD_S
 
-    def _observe(self, job: JobClass, watch: Watch, fault: Fault | None) -> None:
+    def _observe(self, job: JobClass, stopwatch: Stopwatch, fault: Fault | None) -> None:
         """Count the outcome; remember times of answers, and of time-outs as the time that was waited."""
         self.outcomes["ok" if fault is None else fault.reason] += 1
         times = self.observed.setdefault(job, Observations())
         if fault is None or fault.reason == "timeout_whole":
-            times.whole.append(watch.seconds)
-        if watch.first_s is not None or (fault is not None and fault.reason == "timeout_first"):
-            times.first.append(watch.seconds if watch.first_s is None else watch.first_s)
+            times.whole.append(stopwatch.seconds)
+        if stopwatch.first_s is not None or (fault is not None and fault.reason == "timeout_first"):
+            times.first.append(stopwatch.seconds if stopwatch.first_s is None else stopwatch.first_s)
         if fault is not None and fault.reason == "timeout_between":
             times.between.append(self.start(job).between)
         elif fault is None:
-            times.between.append(watch.longest_gap_s)
+            times.between.append(stopwatch.longest_gap_s)
 
     def status(self) -> dict[str, Any]:
         """What is shown of it; no key, no path."""

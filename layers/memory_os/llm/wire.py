@@ -19,7 +19,7 @@ _DONE = b"[DONE]"
 
 
 def open_session() -> aiohttp.ClientSession:
-    """No time-outs of its own (`Watch` has them), no limit of connections (the client has one), no cookies."""
+    """No time-outs of its own (`Stopwatch` has them), no limit of connections (the client has one), no cookies."""
     return aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from memory_os.config import AlertSettings
 from memory_os.errors import AlertError
 from memory_os.loopback import is_loopback, is_loopback_host
-from memory_os.maintenance.duty import Outcome
+from memory_os.maintenance.duty import DutyOutcome
 from memory_os.redact import redact
 
 # An alert is one line for somebody; what takes longer than this is no alert route.
@@ -38,7 +38,7 @@ class Alert:
     at: float
 
     @classmethod
-    def of(cls, outcome: Outcome, home: str) -> Alert:
+    def of(cls, outcome: DutyOutcome, home: str) -> Alert:
         event = "recovered" if outcome.state == "ok" else outcome.state
         message, _ = redact(outcome.error or outcome.result)
         return cls(home, outcome.name, event, message[:_MESSAGE_CHARS], outcome.at)

@@ -37,7 +37,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DutyOutcome:
     """A finished run. `run` is what `maintain --undo` takes, 0 where there is nothing to undo."""
 
     name: str

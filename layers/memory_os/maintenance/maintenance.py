@@ -19,7 +19,7 @@ from memory_os.maintenance.copies import Copies
 from memory_os.maintenance.decay import Decay
 from memory_os.maintenance.duplicates import Duplicates
 from memory_os.maintenance.duties import carers, followers, heartbeat, keepers
-from memory_os.maintenance.duty import Duty, Outcome, Report, Run
+from memory_os.maintenance.duty import Duty, DutyOutcome, Report, Run
 from memory_os.maintenance.full_backup import FullBackup
 from memory_os.maintenance.rotation import Rotation
 from memory_os.maintenance.states import DutyStates
@@ -71,9 +71,9 @@ class Maintenance:
             if duty.name not in self._off and not self._running[duty.name].locked() and self.states.is_due(duty, now)
         ]
 
-    def run_due(self, now: float) -> dict[str, Outcome]:
+    def run_due(self, now: float) -> dict[str, DutyOutcome]:
         """Run what is due, one after the other. Returns what came of each."""
-        done: dict[str, Outcome] = {}
+        done: dict[str, DutyOutcome] = {}
         for name in self.due(now):
             if self.halted.is_set():
                 break
@@ -82,7 +82,7 @@ class Maintenance:
                 done[name] = outcome
         return done
 
-    def run_if_due(self, name: str, now: float) -> Outcome | None:
+    def run_if_due(self, name: str, now: float) -> DutyOutcome | None:
         """Run a duty unless somebody else has done so meanwhile, or is at it. Raises BadRequest for an unknown name."""
         duty, lock = self._duty(name), self._running[name]
         if name in self._off or not lock.acquire(blocking=False):
@@ -92,7 +92,7 @@ class Maintenance:
         finally:
             lock.release()
 
-    def run(self, name: str, now: float, dry_run: bool = False) -> Outcome:
+    def run(self, name: str, now: float, dry_run: bool = False) -> DutyOutcome:
         """Run a duty now, due or not. A failure is in the outcome. Raises BadRequest for an unknown or a running one."""
         duty, lock = self._duty(name), self._running[name]
         if not lock.acquire(blocking=False):
@@ -144,7 +144,7 @@ class Maintenance:
             raise BadRequest(f"There is no duty {name!r}.", cure=f"Duties: {', '.join(self._duties)}.")
         return duty
 
-    def _run(self, duty: Duty, run: Run) -> Outcome:
+    def _run(self, duty: Duty, run: Run) -> DutyOutcome:
         started = time.perf_counter()
         run_id, report, error = 0, Report(""), ""
         try:
@@ -159,7 +159,7 @@ class Maintenance:
             error = report.line
         state = "failed" if error else "dry run" if run.dry_run else report.state
         kept = run_id if run_id and self._kept(run_id) else 0
-        outcome = Outcome(
+        outcome = DutyOutcome(
             duty.name, run.now, state, "" if error else report.line, error,
             round((time.perf_counter() - started) * 1e3, 1), kept, report.details,
         )  # fmt: skip
@@ -174,7 +174,7 @@ class Maintenance:
         self.states.drop(run_id)
         return False
 
-    def _finish(self, duty: Duty, outcome: Outcome) -> None:
+    def _finish(self, duty: Duty, outcome: DutyOutcome) -> None:
         alerted = bool((self.states.of(duty.name) or {}).get("alerted"))
         if outcome.state == "failed":
             self._store.count(f"{duty.name}_failed", reason=outcome.error)

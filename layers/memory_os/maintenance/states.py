@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from memory_os.maintenance.duty import DAY_S, RETRY_S, Duty, Outcome
+from memory_os.maintenance.duty import DAY_S, RETRY_S, Duty, DutyOutcome
 from memory_os.store import Row, Store
 
 # A duty that comes more often is due after every start anyway, and would write memory.db once a minute for nothing.
@@ -44,7 +44,7 @@ class DutyStates:
             cursor = db.execute("INSERT INTO duty_runs(duty, at, state) VALUES(?, ?, 'running')", (duty.name, now))
             return int(cursor.lastrowid or 0)
 
-    def finish(self, duty: Duty, outcome: Outcome) -> None:
+    def finish(self, duty: Duty, outcome: DutyOutcome) -> None:
         """Keep what came of a run, and when the next is due."""
         before = self.of(duty.name) or {}
         failed = outcome.state == "failed"

@@ -22,7 +22,7 @@ SURE = 0.7
 # Entries of MEMORY.md and USER.md are the host's to change: what speaks against one is marked.
 _MIRRORED = "memory:"
 
-Outcome = Literal["added", "strengthened", "superseded", "history", "proposed", "contradiction"]
+Placement = Literal["added", "strengthened", "superseded", "history", "proposed", "contradiction"]
 Order = Literal["later", "earlier", "unknown"]
 
 
@@ -46,7 +46,7 @@ class Relation:
 class Placed:
     """What became of a statement."""
 
-    outcome: Outcome
+    outcome: Placement
     fact: Fact
 
 

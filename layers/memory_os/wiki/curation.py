@@ -19,7 +19,6 @@ from memory_os.wiki import indexes, journal, linking
 from memory_os.wiki.catalogue import read_catalogue
 from memory_os.wiki.curated import Curated, Related
 from memory_os.wiki.drafts import Addition, Notes, admitted, gathered
-from memory_os.wiki.ledger import Ledger, RawRecord
 from memory_os.wiki.limits import Limits
 from memory_os.wiki.merging import linked
 from memory_os.wiki.naming import Naming
@@ -28,6 +27,7 @@ from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.questions import FileCeiling, Questions, RunCeiling
 from memory_os.wiki.raw import RawText, list_raw, read_raw
 from memory_os.wiki.reading import Reading
+from memory_os.wiki.records import CurationRecords, RawRecord
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.sources import adopt, sweep
 from memory_os.wiki.tree import RAW, Tree
@@ -66,19 +66,19 @@ class Curation:
     notes: Notes = field(default_factory=Notes)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.tree)
+        self.records = CurationRecords(self.tree)
 
     async def run(self, name: str, *, again: bool = False) -> Curated:
         """Curate one file. `again`: even if this very state was done. Raises WikiBusy, WikiError, and what a model raises;
         a file whose answers were of no use is kept as failed, and ModelContent raised."""
         with self.tree.lock(f"{RAW}/{name}", wait_s=0):
-            record = self.ledger.raw(name)
+            record = self.records.raw(name)
             try:
                 text = read_raw(self.tree, name, self.now)
             except DocumentError as error:
                 return self._refused(name, record, error.message)
             if record is None and not again:
-                record = adopt(self.tree, self.schema, self.ledger, self._day, name, text.sha)
+                record = adopt(self.tree, self.schema, self.records, self._day, name, text.sha)
             record = self._continued(name, record, text, again)
             if record.status == "done":
                 return Curated(name, "unchanged", record.reason, record.sha, notes=list(record.notes))
@@ -89,7 +89,7 @@ class Curation:
         size, mtime_ns = (known.size, known.mtime_ns) if known else (0, 0)
         fresh = RawRecord(name, "", size, mtime_ns, "refused", reason, self.now, record.units if record else 0.0)
         if known is not None:
-            self.ledger.keep(fresh)
+            self.records.keep(fresh)
             return Curated(name, "refused", reason)
         # Its record stays until its pages are in order.
         return Curated(name, "gone", "there is no such file in raw/")
@@ -99,7 +99,7 @@ class Curation:
         if record is not None and record.sha == text.sha and not again:
             record.size, record.mtime_ns = text.size, text.mtime_ns
             if record.status == "done":
-                self.ledger.keep(record)  # under its new time it need not be read again
+                self.records.keep(record)  # under its new time it need not be read again
             return record
         fresh = RawRecord(name, text.sha, text.size, text.mtime_ns, day=text.day)
         if record is not None:
@@ -113,12 +113,12 @@ class Curation:
         try:
             return await self._curate(questions, text)
         except RunCeiling:
-            self.ledger.keep(record)
+            self.records.keep(record)
             reason = "the run has cost as much as it may; the next one goes on"
             return self._told(Curated(record.name, "partial", reason, record.sha), questions)
         except (ModelContent, ContextTooLong) as error:
             record.status, record.reason, record.at = "failed", error.message, self.now
-            self.ledger.keep(record)
+            self.records.keep(record)
             raise
 
     # -- the way -----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Curation:
     async def _found(self, questions: Questions, text: RawText) -> _Found:
         """What the model finds. If that is nothing, though the file has substance, it is asked once more."""
         known = partial(likely, self.tree, self.related)
-        reading = (Naming if self.limits.small else Reading)(text, self.schema, self.ledger, questions, known, self.notes)
+        reading = (Naming if self.limits.small else Reading)(text, self.schema, self.records, questions, known, self.notes)
         found = _Found([], True)
         for again in (False, True):
             drafts, found.whole = await reading.drafts(again=again)
@@ -174,7 +174,7 @@ class Curation:
     def _publisher(self, record: RawRecord, withdrawal: Withdrawal | None = None) -> Publisher:
         """Writes for this state of the file."""
         source = f"{RAW}/{record.name}"
-        return Publisher(self.tree, self.schema, self.ledger, self._day, source, record.sha, withdrawal)
+        return Publisher(self.tree, self.schema, self.records, self._day, source, record.sha, withdrawal)
 
     async def _place(self, placing: Placing, addition: Addition, outcome: Curated) -> str:
         """Bring one addition into its page, and tell of it. Returns the page's path."""
@@ -225,7 +225,7 @@ class Curation:
         record.reason, record.at, record.notes = outcome.reason, self.now, self.notes.lines
         told = journal.entry(outcome, read_catalogue(self.tree).titles)
         journal.append(self.tree, f"{record.sha[:12]}{'' if found.whole else '-part'}", told, self.now)
-        self.ledger.keep(record)
+        self.records.keep(record)
         return self._told(outcome, questions)
 
     def _told(self, outcome: Curated, questions: Questions) -> Curated:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from memory_os.wiki import indexes, journal, linking, sources
 from memory_os.wiki.catalogue import Catalogue, read_catalogue
-from memory_os.wiki.ledger import Ledger
 from memory_os.wiki.lint import Finding
 from memory_os.wiki.page import Page
 from memory_os.wiki.publishing import Publisher
+from memory_os.wiki.records import CurationRecords
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import Tree
 
@@ -20,9 +20,9 @@ __all__ = ["fix"]
 def fix(tree: Tree, schema: Schema, found: Sequence[Finding], day: str, now: float) -> None:
     """Mend the findings that are fixable. Raises WikiError."""
     wanted = [one for one in found if one.fixable]
-    ledger = Ledger(tree)
-    sources.settle(tree, schema, ledger, day, sources.missing(tree, ledger))
-    publisher = Publisher(tree, schema, ledger, day, "", "lint")
+    records = CurationRecords(tree)
+    sources.settle(tree, schema, records, day, sources.missing(tree, records))
+    publisher = Publisher(tree, schema, records, day, "", "lint")
     of_pages = {one.path for one in wanted if one.check in ("orphans", "broken links", "front matter", "tags")}
     of_pages &= set(tree.pages())
     for path in sorted(of_pages):

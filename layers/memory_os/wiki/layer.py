@@ -15,10 +15,10 @@ from memory_os.memory import Health, State
 from memory_os.wiki import fixing, indexes, journal, linking, sources
 from memory_os.wiki.catalogue import read_catalogue
 from memory_os.wiki.curated import Curated, Related, nothing_related
-from memory_os.wiki.ledger import Ledger, RawRecord
 from memory_os.wiki.limits import Limits
 from memory_os.wiki.lint import Finding, Snapshot, findings
 from memory_os.wiki.raw import RawFile, list_raw
+from memory_os.wiki.records import CurationRecords, RawRecord
 from memory_os.wiki.schema import DEFAULT_SCHEMA, Schema, parse_schema
 from memory_os.wiki.tree import LOG, RAW, SCHEMA, Tree
 
@@ -56,7 +56,7 @@ class Wiki:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.tree = Tree(settings.vault / "wiki")
-        self.ledger = Ledger(self.tree)
+        self.records = CurationRecords(self.tree)
 
     # -- the tree ----------------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class Wiki:
     def _curation(self, now: float | None) -> _Curation:
         settled = (time.time() if now is None else now) - SETTLED_S
         raw = list_raw(self.tree)
-        known = {one.name: one for one in self.ledger.records()}
+        known = {one.name: one for one in self.records.raws()}
         waiting = [one for one in raw if self._waits(one, known.get(one.name), settled)]
         return _Curation(raw, [known[one.name] for one in raw if one.name in known], waiting)
 
@@ -152,7 +152,7 @@ class Wiki:
         self.tree.require()
         moment = time.time() if now is None else now
         before = findings(self._snapshot())
-        if not fix or not (any(one.fixable for one in before) or sources.missing(self.tree, self.ledger)):
+        if not fix or not (any(one.fixable for one in before) or sources.missing(self.tree, self.records)):
             return before
         try:
             schema = self.schema()
@@ -169,11 +169,11 @@ class Wiki:
         empty or away, for then a disk may be. Returns {"gone", "renamed", "changed", "archived", "proposed"}; of a dry
         run, "gone" names the renamed too. Raises WikiError."""
         schema = self.schema()
-        names = sources.missing(self.tree, self.ledger, certain=False)
+        names = sources.missing(self.tree, self.records, certain=False)
         if dry_run:
             return sources.Settled(gone=names).as_dict()
         moment = time.time() if now is None else now
-        return sources.settle(self.tree, schema, self.ledger, _iso(moment), names).as_dict()
+        return sources.settle(self.tree, schema, self.records, _iso(moment), names).as_dict()
 
     def links(self, vectors: Mapping[str, NDArray[np.float32]], *, dry_run: bool = False) -> dict[str, Any]:
         """Tie pages that are near by meaning. `vectors`: one a page, by path (relative to the wiki, or `wiki/…`).
@@ -198,8 +198,8 @@ class Wiki:
             schema = self.schema()
         except WikiError as error:
             problem = str(error)
-        ours = frozenset(path for path, text in catalogue.texts.items() if self.ledger.is_ours(path, text))
-        records = {record.name: record for record in self.ledger.records()}
+        ours = frozenset(path for path, text in catalogue.texts.items() if self.records.is_ours(path, text))
+        records = {record.name: record for record in self.records.raws()}
         return Snapshot(
             catalogue,
             schema,

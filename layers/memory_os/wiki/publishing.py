@@ -10,9 +10,9 @@ from typing import Literal
 from memory_os.wiki.catalogue import Catalogue, proposal_of, read_catalogue
 from memory_os.wiki.drafts import Addition
 from memory_os.wiki.indexes import map_links
-from memory_os.wiki.ledger import Ledger
 from memory_os.wiki.merging import Settled, merged, new_page, proposal, unsaid
 from memory_os.wiki.page import Page, hash_of, read_page, related_in, render, with_related
+from memory_os.wiki.records import CurationRecords
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import ARCHIVE, Tree, stem
 from memory_os.wiki.wikilinks import subject_key
@@ -46,7 +46,7 @@ class Publisher:
 
     tree: Tree
     schema: Schema
-    ledger: Ledger
+    records: CurationRecords
     day: str
     source: str
     sha: str
@@ -85,7 +85,7 @@ class Publisher:
 
     def _is_origin(self, page: Page) -> bool:
         """Whether a file whose words are withdrawn made the page, and so gave its summary."""
-        made_by = self.ledger.page(page.path).origin.rpartition("@")[0]
+        made_by = self.records.page(page.path).origin.rpartition("@")[0]
         return self.withdrawal is not None and made_by in self.withdrawal.sources
 
     def withdraw(self, path: str) -> Withdrawn:
@@ -97,11 +97,11 @@ class Publisher:
                 return "kept"
             page = read_page(path, text)
             left = self.standing(page)
-            if not self.ledger.is_ours(path, text):
+            if not self.records.is_ours(path, text):
                 placed = self._propose(page, Addition(page.title, page.kind), Settled())
                 return "proposed" if placed.how == "proposed" else "kept"
             if left == page:  # a run that goes on after a kill finds what it did
-                return "changed" if self.ledger.page(path).last == self._cause else "kept"
+                return "changed" if self.records.page(path).last == self._cause else "kept"
             if page.statements and not left.statements and not left.contradictions:
                 self._archive(path, text)
                 self.tree.remove(path)
@@ -117,7 +117,7 @@ class Publisher:
 
     def _put(self, text: str, path: str, addition: Addition, settled: Settled) -> Placed:
         page = read_page(path, text)
-        if not self.ledger.is_ours(page.path, text):
+        if not self.records.is_ours(page.path, text):
             return self._propose(page, addition, settled)
         return self._merge(page, text, addition, settled)
 
@@ -125,7 +125,7 @@ class Publisher:
         """Apply a change to a page of ours; one the user edited is left. Raises WikiError."""
         with self.tree.lock(stem(path)):
             text = self.tree.read(path)
-            if text is not None and self.ledger.is_ours(path, text):
+            if text is not None and self.records.is_ours(path, text):
                 page = read_page(path, text)
                 self._write(page, how(page), text)
 
@@ -153,7 +153,7 @@ class Publisher:
         if self.withdrawal is not None:
             grown = _kept_in_place(page, grown, addition, self._is_origin(page))
         self._write(page, grown, text)
-        record = self.ledger.page(page.path)
+        record = self.records.page(page.path)
         said = [one for one in grown.contradictions if self.source in one.second.sources and one.day == self.day]
         # A run that goes on after a kill finds its own page: it made it all the same.
         how: How = "created" if record.origin == self._cause else "merged"
@@ -168,9 +168,9 @@ class Publisher:
             self._archive(page.path, text)
         titles = read_catalogue(self.tree).titles if page.links or related else {}
         whole = with_related(render(page, titles), related, titles, map_links(page, self.schema))
-        self.ledger.announce(page.path, text, whole, self._cause)
+        self.records.announce(page.path, text, whole, self._cause)
         self.tree.write(page.path, whole)
-        self.ledger.settle(page.path)
+        self.records.settle(page.path)
 
     def _propose(self, page: Page, addition: Addition, settled: Settled) -> Placed:
         """Put what the user's page doesn't say into its side file, each state of a raw file once."""

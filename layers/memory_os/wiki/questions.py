@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from memory_os.errors import ModelContent
 from memory_os.llm import Answer, Message, ModelClient, Request
-from memory_os.wiki.ledger import RawRecord
 from memory_os.wiki.limits import Limits
+from memory_os.wiki.records import RawRecord
 
 __all__ = ["FileCeiling", "Questions", "RunCeiling"]
 

@@ -14,11 +14,11 @@ from memory_os.llm import Answer, Message
 from memory_os.text.content import token_estimate
 from memory_os.wiki import drafts as drafting
 from memory_os.wiki.drafts import Drafts, Notes
-from memory_os.wiki.ledger import Ledger
 from memory_os.wiki.page import Page
 from memory_os.wiki.prompts import draft_messages
 from memory_os.wiki.questions import FileCeiling, Questions
 from memory_os.wiki.raw import Part, RawText, halves, parts_of
+from memory_os.wiki.records import CurationRecords
 from memory_os.wiki.schema import Schema
 
 __all__ = ["Reading"]
@@ -37,7 +37,7 @@ class Reading:
 
     text: RawText
     schema: Schema
-    ledger: Ledger
+    records: CurationRecords
     questions: Questions
     likely: Callable[[str], Awaitable[list[Page]]]
     notes: Notes
@@ -122,7 +122,7 @@ class Reading:
 
     def _keep(self, key: str, answer: object) -> None:
         self.questions.record.answers[key] = answer
-        self.ledger.keep(self.questions.record)
+        self.records.keep(self.questions.record)
 
 
 def _key(part: Part, again: bool) -> str:

@@ -11,10 +11,10 @@ from memory_os.documents.files import read_file
 from memory_os.errors import DocumentError, WikiBusy
 from memory_os.wiki import indexes, linking
 from memory_os.wiki.catalogue import read_catalogue
-from memory_os.wiki.ledger import Ledger, RawRecord
 from memory_os.wiki.page import Page
 from memory_os.wiki.publishing import Publisher
 from memory_os.wiki.raw import list_raw
+from memory_os.wiki.records import CurationRecords, RawRecord
 from memory_os.wiki.schema import Schema
 from memory_os.wiki.tree import RAW, Tree
 from memory_os.wiki.withdrawing import Withdrawal, renamed
@@ -54,7 +54,7 @@ def sweep(publisher: Publisher, *, skip: Collection[str] = (), propose: bool = T
     for path, page in sorted(before.pages.items()):
         if path in skip or sources.isdisjoint(page.sources):
             continue
-        if not propose and not publisher.ledger.is_ours(path, before.texts[path]):
+        if not propose and not publisher.records.is_ours(path, before.texts[path]):
             continue
         how = publisher.withdraw(path)
         if how != "kept":
@@ -78,7 +78,7 @@ def _unlink(publisher: Publisher) -> None:
     linking.connect(publisher.tree, publisher.schema, touched)
 
 
-def missing(tree: Tree, ledger: Ledger, *, certain: bool = True) -> list[str]:
+def missing(tree: Tree, records: CurationRecords, *, certain: bool = True) -> list[str]:
     """Raw files that are gone and that curation knows, or a page of ours rests on, by name.
 
     None while there is no folder `raw/`: it may be on a disk that is away. Not `certain`, nobody asked: none while it is
@@ -89,10 +89,10 @@ def missing(tree: Tree, ledger: Ledger, *, certain: bool = True) -> list[str]:
     there = {one.name for one in list_raw(tree)}
     if not certain and not there:
         return []
-    known = {record.name for record in ledger.records()}
+    known = {record.name for record in records.raws()}
     for path, page, text in _cited(tree) if certain else ():
         cited = {one.removeprefix(f"{RAW}/") for one in page.sources if one.startswith(f"{RAW}/")}
-        if cited - there - known and ledger.is_ours(path, text):
+        if cited - there - known and records.is_ours(path, text):
             known |= cited
     return sorted(name for name in known - there if not (tree.root / RAW / name).exists())
 
@@ -103,7 +103,7 @@ def _cited(tree: Tree) -> Iterator[tuple[str, Page, str]]:
         yield path, page, catalogue.texts[path]
 
 
-def settle(tree: Tree, schema: Schema, ledger: Ledger, day: str, names: Sequence[str]) -> Settled:
+def settle(tree: Tree, schema: Schema, records: CurationRecords, day: str, names: Sequence[str]) -> Settled:
     """Bring pages in step with raw files that are gone: what rests on them alone goes, a renamed file keeps its words.
 
     What is taken off stands in `_archive/pages`. A file that another process is at is left. Raises WikiError.
@@ -113,7 +113,7 @@ def settle(tree: Tree, schema: Schema, ledger: Ledger, day: str, names: Sequence
         try:
             with tree.lock(f"{RAW}/{name}", wait_s=0):
                 if not (tree.root / RAW / name).exists():
-                    _leave(tree, schema, ledger, day, name, found)
+                    _leave(tree, schema, records, day, name, found)
         except WikiBusy:
             continue
     if found.gone or found.renamed:
@@ -121,29 +121,29 @@ def settle(tree: Tree, schema: Schema, ledger: Ledger, day: str, names: Sequence
     return found
 
 
-def _leave(tree: Tree, schema: Schema, ledger: Ledger, day: str, name: str, found: Settled) -> None:
-    record = ledger.raw(name)
+def _leave(tree: Tree, schema: Schema, records: CurationRecords, day: str, name: str, found: Settled) -> None:
+    record = records.raw(name)
     to = _new_name(tree, record) if record is not None else ""
     if record is not None and to:
-        _rewrite(tree, schema, ledger, day, record, to)
+        _rewrite(tree, schema, records, day, record, to)
         found.renamed[name] = to
         return
     source = f"{RAW}/{name}"
     withdrawal = Withdrawal(frozenset({source}))
     # Told once: with the record goes the reason to say it again.
-    swept = sweep(Publisher(tree, schema, ledger, day, source, "gone", withdrawal), propose=record is not None)
-    ledger.drop(name)
+    swept = sweep(Publisher(tree, schema, records, day, source, "gone", withdrawal), propose=record is not None)
+    records.drop(name)
     found.gone.append(name)
     for how in ("changed", "archived", "proposed"):
         getattr(found, how).extend(getattr(swept, how))
 
 
-def adopt(tree: Tree, schema: Schema, ledger: Ledger, day: str, name: str, sha: str) -> RawRecord | None:
+def adopt(tree: Tree, schema: Schema, records: CurationRecords, day: str, name: str, sha: str) -> RawRecord | None:
     """The record of a raw file that was done in this state under a name that is gone, now under `name`; or None."""
     there = {one.name for one in list_raw(tree)}
-    for record in ledger.records():
+    for record in records.raws():
         if record.sha == sha and record.status == "done" and record.name not in there:
-            return _rewrite(tree, schema, ledger, day, record, name)
+            return _rewrite(tree, schema, records, day, record, name)
     return None
 
 
@@ -162,24 +162,24 @@ def _sha(tree: Tree, name: str) -> str:
         return ""
 
 
-def _rewrite(tree: Tree, schema: Schema, ledger: Ledger, day: str, record: RawRecord, to: str) -> RawRecord:
+def _rewrite(tree: Tree, schema: Schema, records: CurationRecords, day: str, record: RawRecord, to: str) -> RawRecord:
     """Give a renamed file's words its new name, on pages of ours; then its record, so that a killed run is repeated."""
     old, new = f"{RAW}/{record.name}", f"{RAW}/{to}"
-    publisher = Publisher(tree, schema, ledger, day, new, record.sha)
+    publisher = Publisher(tree, schema, records, day, new, record.sha)
 
     def told(page: Page) -> Page:
-        ledger.rename_origin(page.path, old, new)
+        records.rename_origin(page.path, old, new)
         return renamed(page, {old: new})
 
     for path, page in sorted(read_catalogue(tree).pages.items()):
         if old in page.sources:
             publisher.change(path, told)
     there = next((one for one in list_raw(tree) if one.name == to), None)
-    known = ledger.raw(to)
+    known = records.raw(to)
     fresh = replace(record, name=to)
     if there is not None:
         fresh.size, fresh.mtime_ns = there.size, there.mtime_ns
     if known is None or known.status != "done":
-        ledger.keep(fresh)
-    ledger.drop(record.name)
+        records.keep(fresh)
+    records.drop(record.name)
     return fresh

@@ -23,7 +23,7 @@ from memory_os_workers.setup.plan import Options, Planned, planned
 SAID_WITHOUT_HOST = f"no Hermes Agent found. {HOW_TO_GET_HERMES}"
 
 
-class Outcome(StrEnum):
+class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
     WARNING = "warning"
@@ -34,7 +34,7 @@ class StepResult:
     """What a step did, in one line."""
 
     name: str
-    outcome: Outcome
+    outcome: StepState
     detail: str
 
 
@@ -69,7 +69,7 @@ def how_to_call(settings: Settings, results: Iterable[StepResult]) -> list[str]:
     script = Path(sys.prefix) / "bin" / "memory-os"
     command = [str(script)] if script.exists() else [sys.executable, "-P", "-m", "memory_os_workers.cli"]
     direct = f"{shlex.join(command)}{f' --home {other}' if other else ''} status"
-    if not any(result.name == "enable" and result.outcome is not Outcome.SKIPPED for result in results):
+    if not any(result.name == "enable" and result.outcome is not StepState.SKIPPED for result in results):
         return [direct]
     return [f"{f'HERMES_HOME={other} ' if other else ''}hermes memory-os status", direct]
 
@@ -82,12 +82,12 @@ def carrier_of(settings: Settings, host: Host | None) -> str:
 
 def _run_step(run: Installation, step: Planned) -> StepResult:
     if step.needs_host and run.host is None:
-        return StepResult(step.name, Outcome.SKIPPED, SAID_WITHOUT_HOST)
+        return StepResult(step.name, StepState.SKIPPED, SAID_WITHOUT_HOST)
     run.warnings.clear()
     detail = STEPS[step.name](run)
     if run.warnings:
-        return StepResult(step.name, Outcome.WARNING, " ".join([*filter(None, [detail]), *run.warnings]))
-    return StepResult(step.name, Outcome.DONE, detail)
+        return StepResult(step.name, StepState.WARNING, " ".join([*filter(None, [detail]), *run.warnings]))
+    return StepResult(step.name, StepState.DONE, detail)
 
 
 def _folders(run: Installation) -> str:

@@ -14,7 +14,7 @@ from memory_os.errors import HostError, MemoryOSError
 
 from memory_os_workers.client import stop_service
 from memory_os_workers.setup import host_config, manifest, plugin_folder
-from memory_os_workers.setup.steps import Outcome, StepResult, read_config, rulebook_file
+from memory_os_workers.setup.steps import StepResult, StepState, read_config, rulebook_file
 
 # setup.sh leaves this in a venv it made; no other folder is ever removed as one.
 VENV_MARK = ".memory-os-venv"
@@ -56,14 +56,14 @@ def run_uninstall(settings: Settings, *, purge: bool = False) -> Iterator[StepRe
     failed = False
     for name, step in _STEPS.items():
         try:
-            yield StepResult(name, Outcome.DONE, step(leaving))
+            yield StepResult(name, StepState.DONE, step(leaving))
         except MemoryOSError as error:
             failed = True
-            yield StepResult(name, Outcome.WARNING, str(error))
+            yield StepResult(name, StepState.WARNING, str(error))
     if failed:
-        yield StepResult("files", Outcome.SKIPPED, "kept, because a step above failed; run uninstall again")
+        yield StepResult("files", StepState.SKIPPED, "kept, because a step above failed; run uninstall again")
         return
-    yield StepResult("files", Outcome.DONE, _files(leaving))
+    yield StepResult("files", StepState.DONE, _files(leaving))
 
 
 def own_venv() -> Path | None:
