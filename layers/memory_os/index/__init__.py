@@ -15,24 +15,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage, content_hash
+from memory_os.index.rows import (
+    IN_ORDER,
+    PASSAGE_COLUMNS,
+    READ_COLUMNS,
+    in_order,
+    marks,
+    padded,
+    passage_of,
+    visible_now,
+)
+from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import fts_query, index_terms
 
-__all__ = ["Hit", "Index", "Pending", "Replaced"]
+__all__ = ["Hit", "Index", "Pending", "Replaced", "passage_of"]
 
 # A neighbour's words count less than the passage's own: measured best near this on dialogue turns.
 NEIGHBOUR_WEIGHT = 0.3
 
+# So many passages are looked up by one statement at most: SQLite takes 32,766 values.
+_PAGE_MAX = 4000
 # Full-text hits looked up for each one wanted, before all of them are.
 _LEADING = 8
-
-_PASSAGE_COLUMNS = (
-    "id, handle, layer, source, ordinal, scope, session_id, kind, author, title, text, context, content_hash,"
-    " embed_hash, created_at, valid_from, valid_to, trust, importance, flagged"
-)
-# What a reader gets beside them: the retrievals, which no layer writes.
-_READ_COLUMNS = f"{_PASSAGE_COLUMNS}, uses, last_used_at"
 
 _EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e.fingerprint = :fingerprint)"
 _HASHES = "(SELECT value FROM json_each(:hashes))"
@@ -132,19 +137,18 @@ class Index:
 
     def passages(self, pks: Sequence[int]) -> dict[int, Passage]:
         """Passages by pk; absent ones are left out."""
-        marks = ",".join("?" * len(pks))
-        rows = self.store.rows(f"SELECT pk, {_READ_COLUMNS} FROM passages WHERE pk IN ({marks})", tuple(pks))
-        return {row["pk"]: passage_of(row) for row in rows}
+        rows = self.store.rows(f"SELECT pk, {IN_ORDER} FROM passages WHERE pk IN ({marks(pks)})", padded(pks))
+        return {row[0]: in_order(row) for row in rows}
 
     def of_source(self, source: str) -> list[Passage]:
-        rows = self.store.rows(f"SELECT {_READ_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))
+        rows = self.store.rows(f"SELECT {READ_COLUMNS} FROM passages WHERE source = ? ORDER BY ordinal", (source,))
         return [passage_of(row) for row in rows]
 
     def by_handle(self, handle: str, scopes: Sequence[str]) -> Passage | None:
         """The passage behind a handle or a full id, if this reader may see it."""
         marks = ",".join("?" * len(scopes))
         row = self.store.row(
-            f"SELECT {_READ_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
+            f"SELECT {READ_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
             (handle, handle, *scopes),
         )
         return None if row is None else passage_of(row)
@@ -155,25 +159,42 @@ class Index:
         """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms."""
         if not terms:
             return []
-        where, values = _visible(scopes, layers, now)
+        where, values = visible_now(scopes, layers, now)
         # The best by words first, then whose they are: looking up every passage with a common word costs more than the
         # search. Where too few of the best are the reader's own, all are looked up.
         for best in (_LEADING * limit, -1):
-            rows = self.store.rows(
-                f"SELECT p.pk, p.id, f.score FROM (SELECT rowid, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score"
-                f" FROM passages_fts WHERE passages_fts MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?) f"
-                f" JOIN passages p ON p.pk = f.rowid WHERE {where} ORDER BY f.score DESC, p.pk DESC LIMIT ?",
-                (fts_query(terms), best, *values, limit),
+            found = self.store.rows(
+                f"SELECT rowid, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score FROM passages_fts"
+                " WHERE passages_fts MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?",
+                (fts_query(terms), best),
             )
-            if len(rows) == limit:
+            hits = self._own(found, where, values, limit)
+            if len(hits) == limit or len(found) < best or best < 0:
                 break
-        return [Hit(row["pk"], row["id"], row["score"]) for row in rows]
+        return hits
+
+    def _own(self, found: list[Row], where: str, values: tuple[object, ...], limit: int) -> list[Hit]:
+        """The first `limit` of (pk, score) rows that the reader may see: most are, so they are looked up by the page."""
+        hits: list[Hit] = []
+        step = limit + limit // 4
+        for start in range(0, len(found), step):
+            page = found[start : start + step]
+            pks = [row[0] for row in page]
+            rows = self.store.rows(
+                f"SELECT p.pk, p.id FROM passages p WHERE p.pk IN ({marks(pks)}) AND {where}", (*padded(pks), *values)
+            )
+            ids = dict(map(tuple, rows))
+            hits += [Hit(pk, ids[pk], score) for pk, score in page if pk in ids]
+            if len(hits) >= limit:
+                break
+            step = min(step * 4, _PAGE_MAX)
+        return hits[:limit]
 
     def matching(
         self, term: str, scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
     ) -> list[tuple[int, str]]:
         """(pk, id) of every passage the reader may see that has the term in its own words."""
-        where, values = _visible(scopes, layers, now)
+        where, values = visible_now(scopes, layers, now)
         rows = self.store.rows(
             f"SELECT p.pk, p.id FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
             f" WHERE passages_fts MATCH ? AND {where} ORDER BY p.pk",
@@ -185,13 +206,21 @@ class Index:
         self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
     ) -> dict[str, int]:
         """Which of these ids the reader may see now, as id -> pk. What the collection returns passes through here."""
-        where, values = _visible(scopes, layers, now)
-        marks = ",".join("?" * len(ids))
+        where, values = visible_now(scopes, layers, now)
         rows = self.store.rows(
-            f"SELECT p.pk, p.id FROM passages p WHERE p.id IN ({marks}) AND {where}",
-            (*ids, *values),
+            f"SELECT p.id, p.pk FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}", (*padded(ids), *values)
         )
-        return {row["id"]: row["pk"] for row in rows}
+        return dict(map(tuple, rows))
+
+    def visible_passages(
+        self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
+    ) -> dict[int, Passage]:
+        """The same with what they say, by pk: one look-up in the place of two."""
+        where, values = visible_now(scopes, layers, now)
+        rows = self.store.rows(
+            f"SELECT pk, {IN_ORDER} FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}", (*padded(ids), *values)
+        )
+        return {row[0]: in_order(row) for row in rows}
 
     def searchable(self, scopes: Sequence[str]) -> tuple[int, int]:
         """How many passages this reader's searches run over: of memories, and of documents."""
@@ -212,13 +241,16 @@ class Index:
 
     def vectors_of(self, pks: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """Stored embeddings by pk, shape (dimension,); passages without one are left out."""
-        marks = ",".join("?" * len(pks))
         rows = self.store.rows(
             f"SELECT p.pk, e.vector FROM passages p JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?"
-            f" WHERE p.pk IN ({marks})",
-            (self.fingerprint, *pks),
+            f" WHERE p.pk IN ({marks(pks)})",
+            (self.fingerprint, *padded(pks)),
         )
-        return {row["pk"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
+        if not rows:
+            return {}
+        # All of one pipeline, so of one length: read in one piece.
+        vectors = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").astype(np.float32).reshape(len(rows), -1)
+        return dict(zip([row[0] for row in rows], vectors, strict=True))
 
     def count(self, layer: Layer | None = None) -> int:
         where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))
@@ -235,7 +267,7 @@ class Index:
         here = f" AND (pk > :backlog OR {_EMBEDDED} OR {_JUST_SAID})" if backlog else ""
         values = {"fingerprint": self.fingerprint, "backlog": backlog, "since": time.time() - _JUST_S, "limit": limit}
         rows = self.store.rows(
-            f"SELECT pk, {_READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit", values
+            f"SELECT pk, {READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit", values
         )
         return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
 
@@ -256,7 +288,7 @@ class Index:
     def texts_to_embed(self, hashes: Iterable[str]) -> dict[str, str]:
         """What the encoder is to read, by hash. Left out: what is embedded by now, or is nobody's any more."""
         rows = self.store.rows(
-            f"SELECT {_READ_COLUMNS} FROM passages p WHERE embed_hash IN {_HASHES} AND NOT {_EMBEDDED}",
+            f"SELECT {READ_COLUMNS} FROM passages p WHERE embed_hash IN {_HASHES} AND NOT {_EMBEDDED}",
             self._bound(hashes),
         )
         return {row["embed_hash"]: embed_text(passage_of(row)) for row in rows}
@@ -316,7 +348,7 @@ class Index:
 
     def _insert(self, db: sqlite3.Connection, passage: Passage) -> None:
         cursor = db.execute(
-            f"INSERT INTO passages({_PASSAGE_COLUMNS}) VALUES({','.join('?' * 20)})",
+            f"INSERT INTO passages({PASSAGE_COLUMNS}) VALUES({','.join('?' * 20)})",
             (
                 passage.id, passage.handle, passage.layer.value, passage.source, passage.ordinal, passage.scope,
                 passage.session_id, passage.kind, passage.author.value, passage.title, passage.text, passage.context,
@@ -353,16 +385,6 @@ def embed_text(passage: Passage) -> str:
     return "\n".join(filter(None, (head, passage.context, passage.text)))
 
 
-def passage_of(row: Row) -> Passage:
-    return Passage(
-        id=row["id"], layer=Layer(row["layer"]), source=row["source"], ordinal=row["ordinal"], scope=row["scope"],
-        session_id=row["session_id"], kind=row["kind"], author=Author(row["author"]), title=row["title"],
-        text=row["text"], context=row["context"], created_at=row["created_at"], valid_from=row["valid_from"],
-        valid_to=row["valid_to"], trust=row["trust"], importance=row["importance"], flagged=row["flagged"],
-        uses=row["uses"], last_used_at=row["last_used_at"],
-    )  # fmt: skip
-
-
 def _same(row: Row, passage: Passage) -> bool:
     """Whether a stored row says all that `passage` says (a missing time means: as stored)."""
     stored = passage_of(row)
@@ -377,15 +399,3 @@ def _key(passage: Passage) -> tuple[object, ...]:
         passage.layer, passage.text, passage.context, passage.title, passage.scope, passage.session_id, passage.kind,
         passage.author, passage.valid_from, passage.valid_to, passage.trust, passage.importance, passage.flagged,
     )  # fmt: skip
-
-
-def _visible(scopes: Sequence[str], layers: Sequence[Layer], now: float) -> tuple[str, tuple[object, ...]]:
-    """The condition every read passes: own scope, not archived, valid now, wanted layers."""
-    # The plus keeps SQLite from starting at the scope's index: the rows are already known by text or id.
-    where = f"+p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
-    where += " AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
-    values: list[object] = [*scopes, now, now]
-    if layers:
-        where += f" AND p.layer IN ({','.join('?' * len(layers))})"
-        values += [layer.value for layer in layers]
-    return where, tuple(values)
