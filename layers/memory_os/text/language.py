@@ -34,6 +34,20 @@ _STOP_LANGUAGES = {
     "ar": Language.Arabic,
 }
 
+# Words that only ask, where the engine's lists leave them out: no answer repeats them.
+_ASKING = {
+    "en": "whose many much",
+    "de": "wann warum wer wieso weshalb wohin woher wem wen wessen wozu wofür womit worüber wovon woran viele",
+    "pt": "onde quais quanto quanta quantos quantas porquê aonde",
+    "es": "cuándo dónde cómo quién quiénes cuál cuáles cuánto cuánta cuántos cuántas adónde",
+    "fr": "quand où comment quel quelle quels quelles quoi pourquoi combien",
+    "it": "quando quali cosa",
+    "nl": "wanneer waar welke waarom hoeveel waarheen",
+    "ru": "какое какие каком какого какую почему сколько откуда чей чья чьё кем кому чему кого",
+    "ar": "لماذا اين اي أية",
+}
+_ASKING_WORDS = {name: frozenset(words.split()) for name, words in _ASKING.items()}
+
 # A text is read up to here; a language shows itself in its first lines.
 _HEAD_CHARS = 400
 _MIN_SCRIPT_SHARE = 0.2
@@ -87,7 +101,11 @@ def _languages_with(word: str) -> tuple[str, ...]:
     """The languages in which this is a function word. Asked of the engine, whose stemmer takes a minute for a long one."""
     if len(word) > _FUNCTION_WORD_MAX:
         return ()
-    return tuple(name for name, language in _STOP_LANGUAGES.items() if not _stopper(language).embed_query(word).indices)
+    return tuple(
+        name
+        for name, language in _STOP_LANGUAGES.items()
+        if word in _ASKING_WORDS[name] or not _stopper(language).embed_query(word).indices
+    )
 
 
 @lru_cache(maxsize=len(_STOP_LANGUAGES))

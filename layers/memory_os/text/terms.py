@@ -8,15 +8,35 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from memory_os.text.language import function_words
 
+# Vowels and tones that Thai, Lao, Burmese and Khmer write as marks on a letter. `unicode61` parts words at marks, and "กิน" and "กัน"
+# would be one; characters of private use are letters to it.
+_VOWEL_MARKS = {
+    code: 0xE000 + code % 0x1000
+    for first, last in ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF))
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code)) in ("Mn", "Mc")
+}
 # Han, kana, hangul-free: Korean is written with spaces. Thai, Lao, Burmese and Khmer are not.
-_UNSPACED = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_UNSPACED = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\ue000-\ueeff"
+)
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}\U00020000-\U0002fa1f]+")
 _WORD = re.compile(r"[^\W_]+(?:[._/:@+#-]+[^\W_]+)*[+#]*", re.UNICODE)
 
 _PART = re.compile(r"[^\W_]+", re.UNICODE)
+
+# What only asks in Chinese, Japanese and Thai, the longest first: no answer repeats it, nor the pairs that straddle it.
+_ASKING = (
+    "为什么|為什麼|什么时候|什麼時候|是什么|是什麼|什么|什麼|有多少|多少|怎么样|怎麼樣|怎么|怎麼|如何|哪里|哪裡|哪儿|哪个|哪個|哪些|哪一|何时|何時|何处|何處|何种|"
+    "是谁|是誰|谁|誰|请问|請問|吗|嗎|呢"
+    "|ですか|ますか|でしたか|ましたか|でしょうか|何ですか|何|なぜ|どこ|どの|どれ|どんな|いくつ|いくら|いつ"
+    "|เมื่อไหร่|เมื่อไร|เท่าไหร่|เท่าไร|อย่างไร|ที่ไหน|คืออะไร|อะไร|ทำไม|ใคร|ไหน|หรือไม่|ไหม"
+)
 
 # Kana-only bigrams are mostly particles and endings: they find everything and say nothing.
 _HIRAGANA = re.compile(r"^[\u3040-\u309f]+$")
@@ -40,12 +60,25 @@ def query_terms(text: str) -> list[str]:
     is Latin in a Japanese one is its name or number.
     """
     normalised = _normalised(text)
-    runs = _UNSPACED_RUN.findall(normalised)
+    runs = _UNSPACED_RUN.findall(_asked_about(normalised))
     grams = list(dict.fromkeys(gram for run in runs for gram in _bigrams(run) if not _HIRAGANA.match(gram)))
     words = _word_terms(normalised)
     room = MAX_QUERY_TERMS - min(len(grams), MAX_QUERY_TERMS // 2)
     words = _ends(words, room)
     return words + _ends(grams, MAX_QUERY_TERMS - len(words))
+
+
+def _asked_about(normalised: str) -> str:
+    """Without what only asks, if anything else of unspaced scripts is left."""
+    if normalised.isascii():
+        return normalised
+    rest = _asking().sub(" ", normalised)
+    return rest if _UNSPACED_RUN.search(rest) else normalised
+
+
+@lru_cache(maxsize=1)
+def _asking() -> re.Pattern[str]:
+    return re.compile(_normalised(_ASKING))
 
 
 def _word_terms(normalised: str) -> list[str]:
@@ -78,7 +111,9 @@ def fts_query(terms: list[str]) -> str:
 
 
 def _normalised(text: str) -> str:
-    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFKC", text))
+    if text.isascii():
+        return text
+    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_VOWEL_MARKS)
 
 
 def _bigrams(run: str) -> list[str]:
