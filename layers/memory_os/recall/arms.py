@@ -123,10 +123,12 @@ class Arms:
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
-        if vector is None:
-            candidates = self._candidates(query, hits, {})
-        else:
-            candidates = self._candidates(query, hits, self._cosines(query, vector, hits, scored, ahead.vectors))
+        cosines: dict[int, float] = {}
+        if vector is not None:
+            others = self._found_by_meaning(query, hits, scored)
+            ahead.passages.update(others)
+            cosines = self._cosines(vector, hits, scored, others, ahead.vectors)
+        candidates = self._candidates(query, hits, cosines)
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._strangers(query), ahead.passages)
 
     def _read_ahead(self, hits: list[Hit], answered: Callable[[], bool]) -> _Ahead:
@@ -176,13 +178,19 @@ class Arms:
             return vector, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
         return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
 
+    def _found_by_meaning(self, query: Query, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, Passage]:
+        """What the collection found beside the full-text hits, as far as this reader may see it now: those have been looked up."""
+        known = {hit.id for hit in hits}
+        others = [point for point, _ in scored if point not in known]
+        if not others:
+            return {}
+        return self._index.visible_passages(others, query.scope.readable, layers=query.layers, now=query.now)
+
     def _cosines(
-        self, query: Query, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], known: dict[int, F32]
+        self, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], others: dict[int, Passage], known: dict[int, F32]
     ) -> dict[int, float]:
         """Cosine by pk: of what the dense arm found, and of the lexical finds from their stored embeddings."""
-        pks = self._index.visible(
-            [point for point, _ in scored], query.scope.readable, layers=query.layers, now=query.now
-        )
+        pks = {hit.id: hit.pk for hit in hits} | {passage.id: pk for pk, passage in others.items()}
         cosines = {pks[point]: score for point, score in scored if point in pks}
         missing = [hit.pk for hit in hits if hit.pk not in cosines]
         vectors = known or self._index.vectors_of(missing)
@@ -196,15 +204,17 @@ class Arms:
         named = self._named(query)
         rare = _SPOKEN_INFORMATION * math.log(max(self._sizes.total(), SMALLEST_CORPUS)) * len(query.terms)
         most = self._frequencies.information(tuple(self._frequencies.telling(query.terms))) if bm25 else 1.0
-        return [
-            Candidate(
-                pk, cosines.get(pk, 0.0), bm25.get(pk, 0.0), min(bm25.get(pk, 0.0) / most, 1.0),
-                compared=pk in cosines, named=pk in named,
-                spoken=bm25.get(pk, 0.0) >= max(rare, _SPOKEN_COVERAGE * most),
-            )
-            for pk in sorted(bm25.keys() | cosines.keys())
-        ]
-
+        spoken = max(rare, _SPOKEN_COVERAGE * most)
+        candidates = []
+        for pk in sorted(bm25.keys() | cosines.keys()):
+            score = bm25.get(pk, 0.0)
+            candidates.append(
+                Candidate(
+                    pk, cosines.get(pk, 0.0), score, min(score / most, 1.0),
+                    compared=pk in cosines, named=pk in named, spoken=score >= spoken,
+                )
+            )  # fmt: skip
+        return candidates
 
     def _strangers(self, query: Query) -> bool:
         """Whether the question names only what nobody here ever mentioned. German writes all nouns like names: not there."""
