@@ -60,9 +60,14 @@ class EmbeddingSettings(_Section):
     )
     base_url: str = Field("", description="engine endpoint: its address, e.g. http://127.0.0.1:11434/v1")
     api_key_variable: str = Field("", description="engine endpoint: the variable, in the environment or Hermes's .env, with the key")
-    folder: Path | None = Field(None, description="engine fastembed: a folder with the model's files, where no hub can be reached")
-    query_prefix: str = Field("", description="what the model wants before a question, e.g. 'query: '")
-    passage_prefix: str = Field("", description="what the model wants before a text, e.g. 'passage: '")
+    folder: Path | None = Field(
+        None, description="engine fastembed: a folder with the model's files, where no hub can be reached; relative to memory-os's"
+    )
+    pooling: Literal["auto", "mean", "cls", "last_token"] = Field(
+        "auto", description="engine fastembed with a folder: how a text's vector comes from its tokens'; auto: as the folder says"
+    )
+    query_prefix: str | None = Field(None, description="what the model wants before a question, e.g. 'query: '; none: as its family does")
+    passage_prefix: str | None = Field(None, description="what the model wants before a text, e.g. 'passage: '; none: as its family does")
 
     @field_validator("engine")
     @classmethod

@@ -121,6 +121,7 @@ class Engine:
         embedder = self.embedder = shared(embedder or load_embedder(self.settings), self.settings, self.index.fingerprint)
         self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recaller.arms.embed = embedder.embed_query
+        self.recaller.arms.comparable = embedder.comparable
         self.recaller.arms.dense = self.indexing.dense
         self.ground_truth.connect(embedder)
         self.ready = True

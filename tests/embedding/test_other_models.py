@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from memory_os.embedding import FINGERPRINT, fingerprint_of, load_embedder
 from memory_os.engine import Engine
 from memory_os.errors import ConfigError, EmbeddingError, FingerprintMismatch
 from memory_os.recall import Query
-from support.embedding_server import MODEL, EmbeddingServer, embedding_server, encoded
+from support.embedding_server import MODEL, EmbeddingServer, embedding_server
 from support.library import LOCAL, real_embedder
 
 CALLER = {"user": "local", "platform": "cli", "profile": "default", "session_id": "s"}
@@ -206,45 +204,3 @@ def test_what_goes_to_an_endpoint_elsewhere_is_said_in_status(tmp_path: Path) ->
     engine = Engine.open(settings(tmp_path, "engine: endpoint, model: a, base_url: 'https://user@embed.example/v1'"))
     assert any("every text of this memory" in told and "https://embed.example" in told for told in engine.status()["egress"])
     engine.close()
-
-
-# -- fastembed -------------------------------------------------------------------------------------------------------
-
-
-def test_fastembed_that_is_not_installed_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fastembed", None)
-    with pytest.raises(EmbeddingError) as told:
-        load_embedder(settings(tmp_path, "engine: fastembed, model: BAAI/bge-small-en-v1.5"))
-    assert "memory-os[fastembed]" in told.value.cure
-
-
-class _TextEmbedding:
-    """fastembed's interface as of 0.9, over our own model's vectors: generators of arrays that are no units."""
-
-    def __init__(self, name: str, *, cache_dir: str, threads: int, specific_model_path: str | None, local_files_only: bool) -> None:
-        if name == "nobody/nothing":
-            raise ValueError(f"Model {name} is not supported in TextEmbedding.")
-        assert Path(cache_dir).name == "fastembed" and threads == 2 and local_files_only == (specific_model_path is not None)
-
-    def query_embed(self, texts: list[str]) -> Iterator[Any]:
-        return (2 * row[:128] for row in encoded(texts))
-
-    def passage_embed(self, texts: list[str]) -> Iterator[Any]:
-        if "breaks" in texts:
-            raise RuntimeError("onnxruntime says no")
-        return (2 * row[:128] for row in encoded(texts))
-
-
-def test_a_fastembed_model_embeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType("fastembed")
-    module.TextEmbedding = _TextEmbedding  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fastembed", module)
-    embedder = load_embedder(settings(tmp_path, "engine: fastembed, model: acme/small"))
-    assert embedder.dimension == 128
-    ferry, tiles = embedder.embed_passages(["The ferry leaves at six.", "Ines likes red tiles."])
-    asked = embedder.embed_query("When does the ferry leave?")
-    assert asked @ ferry > asked @ tiles + 0.1 and abs(float(np.linalg.norm(asked)) - 1) < 1e-5
-    with pytest.raises(EmbeddingError, match="onnxruntime says no"):
-        embedder.embed_passages(["breaks"])
-    with pytest.raises(EmbeddingError, match="not supported"):
-        load_embedder(settings(tmp_path, "engine: fastembed, model: nobody/nothing"))

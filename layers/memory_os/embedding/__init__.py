@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory_os import constants
 from memory_os.config import EmbeddingSettings, Settings
 from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
+from memory_os.embedding.prefixes import prefixes_of
 from memory_os.errors import EmbeddingError
 
 __all__ = ["FINGERPRINT", "Embedder", "fingerprint_of", "lacks_room", "load_embedder", "prepare_model"]
@@ -120,15 +121,16 @@ def fingerprint_of(embedding: EmbeddingSettings) -> str:
     """Names what a vector of this configuration depends on. The address is no part of it: a model may move."""
     if embedding.engine not in _OTHERS:
         return FINGERPRINT
-    prefixes = hashlib.sha256(f"{embedding.query_prefix}\0{embedding.passage_prefix}".encode()).hexdigest()[:8]
-    return f"{embedding.model}/{embedding.engine}/{prefixes}/{_PIPELINE}"
+    parts = [*prefixes_of(embedding), *([embedding.pooling] if embedding.pooling != "auto" else [])]
+    options = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    return f"{embedding.model}/{embedding.engine}/{options}/{_PIPELINE}"
 
 
 def _other_embedder(settings: Settings) -> Embedder:
     """A model of the user's. Its calibration is kept, so that a start asks nothing of an endpoint that is away."""
     embedding = settings.values.embedding
     name = hashlib.sha256(fingerprint_of(embedding).encode()).hexdigest()[:16]
-    path = settings.models_dir / f"calibration-{name}.npz"
+    path = settings.models_dir / f"calibration-2-{name}.npz"
     kept = _kept_calibration(path)
     encoder: Encoder
     if embedding.engine == "endpoint":
@@ -138,9 +140,10 @@ def _other_embedder(settings: Settings) -> Embedder:
     else:
         from memory_os.embedding.fast_embed import FastEmbedEncoder
 
-        encoder = FastEmbedEncoder(embedding, settings.models_dir)
+        folder = None if embedding.folder is None else settings.home / embedding.folder
+        encoder = FastEmbedEncoder(embedding, folder, settings.models_dir)
     if kept is None or kept.question_mean.shape[0] != encoder.dimension:
-        kept = calibrate(encoder)
+        kept = calibrate(encoder, bundled=False)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write_calibration(kept, path)
@@ -197,6 +200,7 @@ def _write_calibration(calibration: Calibration, path: Path) -> None:
             question_mean=calibration.question_mean,
             statement_mean=calibration.statement_mean,
             directions=calibration.directions,
+            factor=np.float64(calibration.factor),
         )
     partial.replace(path)
 
@@ -205,7 +209,8 @@ def _read_calibration(path: Path) -> Calibration:
     try:
         # A stream of our own: numpy leaves its one open when the file is no archive.
         with path.open("rb") as stream, np.load(stream) as arrays:
-            return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"])
+            factor = float(arrays["factor"]) if "factor" in arrays else 1.0  # of the bundled model it is none
+            return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"], factor)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error
 

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.config import EmbeddingSettings, EndpointSettings, ModelSettings, Settings
-from memory_os.errors import EmbeddingError, ModelError
+from memory_os.embedding.prefixes import prefixes_of
+from memory_os.errors import ContextTooLong, EmbeddingError, ModelContent, ModelError
+from memory_os.redact import redact
 
 if TYPE_CHECKING:
     from memory_os.llm import ModelClient
@@ -28,6 +30,8 @@ QUESTION_S = 3.0
 # What a re-embedding of all memory costs stands in no proportion to a day's questions; it is not held up halfway.
 _NO_BUDGET = 1e12
 _PROBE = "dimension"
+# Characters of a text that every model takes.
+_SHORTEST = 200
 
 
 class EndpointEncoder:
@@ -36,6 +40,7 @@ class EndpointEncoder:
     def __init__(self, settings: Settings, dimension: int = 0) -> None:
         """`dimension` as it is known from an earlier start: nothing is asked then."""
         self._embedding = settings.values.embedding
+        self._prefixes = prefixes_of(self._embedding)
         self._loop = asyncio.new_event_loop()
         thread = threading.Thread(target=self._loop.run_forever, name="embedding-endpoint", daemon=True)
         thread.start()
@@ -47,14 +52,14 @@ class EndpointEncoder:
             self.dimension = self._asked(self._passages, [_PROBE]).shape[1]
 
     def embed_query(self, text: str) -> F32:
-        vector: F32 = self._checked(self._questions, [self._embedding.query_prefix + text])[0]
+        vector: F32 = self._checked(self._questions, _sent(self._prefixes.query, [text]))[0]
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> F32:
-        return self._checked(self._passages, [self._embedding.query_prefix + text for text in texts])
+        return self._checked(self._passages, _sent(self._prefixes.query, texts))
 
     def embed_passages(self, texts: Sequence[str]) -> F32:
-        return self._checked(self._passages, [self._embedding.passage_prefix + text for text in texts])
+        return self._checked(self._passages, _sent(self._prefixes.passage, texts))
 
     def _checked(self, client: ModelClient, texts: Sequence[str]) -> F32:
         if not texts:
@@ -71,10 +76,23 @@ class EndpointEncoder:
         # An endpoint refuses an empty text; its vector is as good as any other's.
         wanted = [text if text.strip() else "-" for text in texts]
         try:
-            answered = asyncio.run_coroutine_threadsafe(client.embed(wanted), self._loop).result()
+            vectors = self._in_parts(client, wanted)
         except ModelError as error:
             raise EmbeddingError(f"{self._embedding.model} can't embed: {error.message}", cure=error.cure) from error
-        return unit_vectors(answered.vectors, self._embedding.model)
+        return unit_vectors(vectors, self._embedding.model)
+
+    def _in_parts(self, client: ModelClient, texts: list[str]) -> list[list[float]]:
+        """Fewer at a time where so many are refused, and of a text that is too long by itself its beginning: what one model
+        can't take at once (8 texts, 512 tokens) another can, and no endpoint says which. Raises ModelError."""
+        try:
+            return asyncio.run_coroutine_threadsafe(client.embed(texts), self._loop).result().vectors
+        except (ContextTooLong, ModelContent) as error:
+            if len(texts) > 1:
+                half = len(texts) // 2
+                return self._in_parts(client, texts[:half]) + self._in_parts(client, texts[half:])
+            if isinstance(error, ModelContent) or len(texts[0]) <= _SHORTEST:
+                raise
+        return self._in_parts(client, [texts[0][: max(len(texts[0]) // 2, _SHORTEST)]])
 
     def _opened(self, settings: Settings, models: ModelSettings) -> ModelClient:
         from memory_os.llm import ModelClient
@@ -100,6 +118,11 @@ def unit_vectors(vectors: Sequence[Sequence[float]] | F32, model: str) -> F32:
         raise EmbeddingError(f"{model} answers with vectors that are none.", cure="Check that it is an embedding model.")
     unit: F32 = found / lengths
     return unit
+
+
+def _sent(prefix: str, texts: Sequence[str]) -> list[str]:
+    """As they leave the process: a secret in a question has not been through capture."""
+    return [prefix + redact(text)[0] for text in texts]
 
 
 def _address(embedding: EmbeddingSettings) -> EndpointSettings:

@@ -37,6 +37,7 @@ class GroundTruth:
         """What `Engine.load_models` brings: likeness by meaning."""
         self.watch.embed = embedder.embed_query
         self.outcomes.embed = embedder.embed_passages
+        self.watch.comparable = self.outcomes.comparable = embedder.comparable
 
     def began(self, query: Query, recalled: Recalled) -> None:
         self.watch.began(query, recalled)

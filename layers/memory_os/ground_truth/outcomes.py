@@ -51,6 +51,7 @@ class Outcomes:
         self._facts = facts
         self._watch = watch
         self.embed: Callable[[Sequence[str]], F32] | None = None
+        self.comparable: Callable[[float], float] = float
 
     def settle(self, now: float) -> int:
         """Look at every answered turn that has not been looked at. Returns how many. Raises sqlite3.Error."""
@@ -109,7 +110,7 @@ class Outcomes:
             vectors = self.embed([line.text, *sentences])
         except MemoryOSError:
             return None
-        return float(np.max(vectors[1:] @ vectors[0]))
+        return self.comparable(float(np.max(vectors[1:] @ vectors[0])))
 
     # -- trust -----------------------------------------------------------------------------------------------------
 

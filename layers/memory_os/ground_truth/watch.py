@@ -74,6 +74,7 @@ class Watch:
         self.mode: str = settings.values.ground_truth.mode
         self.turns = Turns()
         self.embed: Callable[[str], F32] | None = None
+        self.comparable: Callable[[float], float] = float
         self._places = _places(settings)
         self._encoder = ThreadPoolExecutor(1, "likeness")
         self._writer = ThreadPoolExecutor(1, "look-ups")
@@ -278,7 +279,7 @@ class _Vectors:
         if self._asked is None:
             return None
         vector = self._watch.vector_of(self._given[line])
-        return None if vector is None else float(self._asked @ vector)
+        return None if vector is None else self._watch.comparable(float(self._asked @ vector))
 
 
 def given_of(passage: Passage, text: str, cosine: float = 0.0, *, visible_only: bool = False) -> Given:

@@ -64,7 +64,8 @@ _UNKNOWN_PARAMETER = re.compile(
 )
 _TOO_LONG = re.compile(
     r"context[ _]?(?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long|input is too long"
-    r"|exceeds? the (?:available )?context|reduce the length|token limit|max(?:imum)? (?:input )?(?:tokens|length)",
+    r"|exceeds? the (?:available )?context|reduce the length|token limit|max(?:imum)? (?:input )?(?:tokens|length)"
+    r"|too large to process",  # llama.cpp, of a text to embed, with status 500
     re.IGNORECASE,
 )
 _LIMIT = re.compile(r"(?:maximum|limit|context|window|size)[^0-9]{0,60}?(\d{3,8})", re.IGNORECASE)
@@ -82,9 +83,10 @@ def of_status(status: int, headers: Mapping[str, str], body: str, now: float) ->
         return Fault(FaultClass.AUTH, "payment" if status != 401 else "key_refused", said)
     if status == 403:
         return Fault(FaultClass.AUTH, "forbidden", said)
-    if status in _TRANSIENT_STATUS or status >= 500:
+    too_long = status == 413 or (status not in _TRANSIENT_STATUS and _TOO_LONG.search(f"{code} {message}"))
+    if (status in _TRANSIENT_STATUS or status >= 500) and not too_long:
         return Fault(FaultClass.TRANSIENT, _transient_reason(status), said, retry_after=wait_asked(headers, now))
-    if status == 413 or _TOO_LONG.search(f"{code} {message}"):
+    if too_long:
         return Fault(FaultClass.TOO_LONG, "context_too_long", said, limit=_limit_in(message))
     parameter = _unknown_parameter(message) if status in (400, 422) else ""
     reason = "parameter" if parameter else "not_found" if status == 404 else "refused"

@@ -110,6 +110,8 @@ class Arms:
         self._frequencies = _Frequencies(index, self._sizes)
         self.embed: Callable[[str], F32] | None = None
         self.dense: DenseSearch | None = None
+        # A cosine of this model as the one has it that the thresholds were set on.
+        self.comparable: Callable[[float], float] = float
         # Works out, and remembers, what is asked of a passage later.
         self.look_over: Callable[[Passage], object] = lambda passage: language_of(passage.text)
         self.dense_off_reason = "the embedding model is still loading"
@@ -197,7 +199,7 @@ class Arms:
         missing = [pk for pk in missing if pk in vectors]
         if missing:
             cosines.update(zip(missing, (np.stack([vectors[pk] for pk in missing]) @ vector).tolist(), strict=True))
-        return cosines
+        return {pk: self.comparable(cosine) for pk, cosine in cosines.items()}
 
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}

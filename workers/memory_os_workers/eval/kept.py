@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from memory_os import constants
 from memory_os.embedding import Embedder
-from memory_os.embedding.calibration import Calibration, Encoder
+from memory_os.embedding.calibration import Calibration
 from numpy.typing import NDArray
 
 F32 = NDArray[np.float32]
@@ -23,6 +23,7 @@ class KeptEncoder:
         self._fingerprint = fingerprint
         self._embedder = embedder
         self.dimension = embedder.dimension
+        self.factor = embedder.factor
         self.encoded = 0
         path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -56,19 +57,19 @@ class KeptEncoder:
 
 
 class _AsItIs(Calibration):
-    """The kept vectors went through the calibration already."""
+    """The kept vectors went through the calibration already; their cosines did not."""
 
-    def __init__(self) -> None:
+    def __init__(self, factor: float) -> None:
         empty = np.empty(0, np.float32)
-        super().__init__(empty, empty, empty)
+        super().__init__(empty, empty, empty, factor)
 
     def _apply(self, vectors: F32, mean: F32) -> F32:
         return vectors
 
 
-def kept_embedder(encoder: Encoder) -> Embedder:
+def kept_embedder(encoder: KeptEncoder) -> Embedder:
     """As what the product takes."""
-    return Embedder(encoder, _AsItIs())
+    return Embedder(encoder, _AsItIs(encoder.factor))
 
 
 def _key(fingerprint: str, text: str) -> bytes:
