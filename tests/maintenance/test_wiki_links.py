@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from memory_os.config import load_settings
 from memory_os.engine import Engine
-from memory_os.wiki.ledger import RawRecord
+from memory_os.wiki.records import RawRecord
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -31,11 +31,11 @@ def test_a_raw_file_that_is_gone_is_met_by_the_duty(tmp_path: Path) -> None:
         assert engine.maintenance.run("wiki_sources", time.time(), False).result == "there is no wiki"
         engine.wiki.init()
         (engine.wiki.tree.root / "raw/here.md").write_text("here")
-        engine.wiki.ledger.keep(RawRecord("gone.md", "sha", status="done"))
+        engine.wiki.records.keep(RawRecord("gone.md", "sha", status="done"))
         for dry_run in (True, False):
             outcome = engine.maintenance.run("wiki_sources", time.time(), dry_run)
             assert "1 raw files" in outcome.result and "gone" in outcome.result
-        assert engine.wiki.ledger.raw("gone.md") is None
+        assert engine.wiki.records.raw("gone.md") is None
         assert "0 raw files gone" in engine.maintenance.run("wiki_sources", time.time(), False).result
     finally:
         engine.close()
