@@ -119,6 +119,7 @@ class Engine:
         Raises EmbeddingError; recall then stays full text.
         """
         embedder = self.embedder = shared(embedder or load_embedder(self.settings), self.settings, self.index.fingerprint)
+        embedder.watch.told = lambda fault: self.store.count("embedding_failed", reason=fault)
         self.indexing.open(self.settings.vectors_dir, embedder, self.settings.values.servers)
         self.recaller.arms.embed = embedder.embed_query
         self.recaller.arms.comparable = embedder.comparable

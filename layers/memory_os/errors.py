@@ -6,6 +6,8 @@
     │   ├── StoreCorrupt       … cannot be read as a database
     │   └── StoreNewer         … was written by a newer memory-os
     ├── EmbeddingError         the model or its files
+    │   ├── EmbeddingUnavailable … can't be asked now, or hangs; it may answer again by itself
+    │   └── EmbeddingInvalid   … answers with what is no vector of it: another number or length of them, no direction
     ├── VectorsError           the vector collection
     │   ├── FingerprintMismatch … was built by another model, chunker or sparse setting
     │   ├── VectorsUnavailable … its server can't be reached, is too slow, or fails; it may answer again by itself
@@ -74,6 +76,14 @@ class StoreNewer(StoreError):
 
 class EmbeddingError(MemoryOSError):
     code = "embedding"
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    code = "embedding_unavailable"
+
+
+class EmbeddingInvalid(EmbeddingError):
+    code = "embedding_invalid"
 
 
 class VectorsError(MemoryOSError):

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from memory_os.config import ServerSettings
 from memory_os.embedding import Embedder
-from memory_os.errors import VectorsDenied, VectorsError, VectorsGone, VectorsUnavailable
+from memory_os.errors import (
+    EmbeddingError,
+    EmbeddingUnavailable,
+    VectorsDenied,
+    VectorsError,
+    VectorsGone,
+    VectorsUnavailable,
+)
 from memory_os.index import Index, Pending
 from memory_os.memory import Health, State
 from memory_os.recall.query import Query
@@ -35,6 +42,8 @@ _PAGE = 32
 FREE_MIN_BYTES = 64 * 1024 * 1024
 # A collection on a server can be taken away or made anew by others: between writes it is looked at this often.
 _VERIFY_EVERY_S = 10.0
+# Texts that failed, remembered as such: a model that fails on more fails on everything.
+_FAILED_MAX = 256
 # What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
 _PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
 # Faults that may pass by themselves: the server is started, its key mended, its collection derived again.
@@ -64,6 +73,8 @@ class Indexing:
         # The ids are compared with memory.db once after each start, by the first `work`: of 100,000 that takes a second,
         # for which no turn waits. Till then a search may miss a point; one of nothing is left out by whoever reads it.
         self._unaudited = False
+        # Hashes of texts that the model failed on, the one to be tried next first.
+        self._failed: dict[str, None] = {}
 
     def open(self, folder: Path, embedder: Embedder, servers: ServerSettings | None = None) -> None:
         """Open the collection, in the folder or on the server that the settings name, and bring it in step.
@@ -182,7 +193,7 @@ class Indexing:
             self._gone = None
 
     def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
-        pending = self._index.pending(limit, backlog)
+        pending = self._due(limit, backlog)
         if pending:
             self._upsert(collection, pending)
         gone = self._index.deleted_points()
@@ -194,6 +205,32 @@ class Indexing:
             self._verified_at = time.monotonic()
             collection.verify()
         return len(pending) + len(gone)
+
+    def _due(self, limit: int, backlog: int) -> list[Pending]:
+        """Pending passages. Texts that failed come when no other waits, one at a time: which of a batch it was is not said."""
+        if not self._failed:
+            return self._index.pending(limit, backlog)
+        found = self._index.pending(limit + len(self._failed), backlog)
+        if fresh := [one for one in found if one.embed_hash not in self._failed]:
+            return fresh[:limit]
+        there = {one.embed_hash for one in found}
+        self._failed = {one: None for one in self._failed if one in there}
+        first = next(iter(self._failed), "")
+        return [one for one in found if one.embed_hash == first]
+
+    def _embedded(self, missing: dict[str, str], embedder: Embedder) -> dict[str, NDArray[np.float32]]:
+        """Raises EmbeddingError; the texts are then behind all others, unless the model was not there for any."""
+        try:
+            vectors = embedder.embed_passages(list(missing.values()))
+        except EmbeddingUnavailable:
+            raise
+        except EmbeddingError:
+            kept = {one: None for one in self._failed if one not in missing}
+            self._failed = dict(list({**kept, **dict.fromkeys(missing)}.items())[-_FAILED_MAX:])
+            raise
+        for one in missing:
+            self._failed.pop(one, None)
+        return dict(zip(missing, vectors, strict=True))
 
     def _lost(self, error: VectorsGone) -> None:
         """Recall and search go on by words; the next `work` derives the collection again."""
@@ -265,6 +302,8 @@ class Indexing:
             return Health(State.DEGRADED, self.starved.message, self.starved.cure, figures)
         if self.collection is None:
             return Health(State.OFF, "the embedding model is still loading", figures=figures)
+        if self.embedder is not None and not (encoder := self.embedder.watch.standing()).well:
+            return Health(State.DEGRADED, *encoder.told, {**figures, "failed_calls": encoder.faults})
         health = self.collection.health()
         return Health(health.state, health.detail, health.cure, {**health.figures, **figures})
 
@@ -280,8 +319,7 @@ class Indexing:
         known = self._index.embeddings([one.embed_hash for one in pending])
         missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in known}
         if missing and self.embedder is not None:
-            vectors = self.embedder.embed_passages(list(missing.values()))
-            fresh = dict(zip(missing, vectors, strict=True))
+            fresh = self._embedded(missing, self.embedder)
             self._index.store_embeddings(fresh)
             known.update(fresh)
         collection.upsert([Point.of(one.passage, known[one.embed_hash]) for one in pending])

@@ -53,7 +53,8 @@ def test_vectors_of_an_endpoint_are_units_in_the_order_of_the_texts(server: Embe
     texts = ["The ferry leaves at six.", "Die Fähre fährt um sechs.", "", "渡船六点出发。"]
     vectors = embedder.embed_passages(texts)
     assert vectors.shape == (4, 256) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert server.asked == ["p: The ferry leaves at six.", "p: Die Fähre fährt um sechs.", "p: ", "p: 渡船六点出发。"]
+    assert server.asked[0] == "dimension", "by which the model is told from another"
+    assert server.asked[1:] == ["p: The ferry leaves at six.", "p: Die Fähre fährt um sechs.", "p: ", "p: 渡船六点出发。"]
     assert embedder.embed_passages([texts[3]])[0] @ vectors[3] > 0.999
     asked = embedder.embed_query("When does the ferry leave?")
     assert server.asked[-1] == "q: When does the ferry leave?"

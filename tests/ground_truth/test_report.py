@@ -17,6 +17,7 @@ from memory_os.engine import Engine
 from memory_os.facts import Statement, trust
 from memory_os.ground_truth.attribution import Outcome
 from memory_os.ground_truth.outcomes import under_review, weight_of
+from memory_os.ground_truth.turns import Turn, Turns
 from memory_os.memory import Scope
 from memory_os.text import token_estimate
 from memory_os_workers.plot import svg
@@ -112,7 +113,12 @@ def test_an_explicit_verdict_in_the_turn_is_the_one_that_counts(desk: Desk) -> N
 def test_a_turn_that_has_its_answer_is_kept_in_memory_no_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[object] = []
     turns = desk.engine.ground_truth.watch.turns
-    monkeypatch.setattr(turns, "get", lambda *named: known.append(found := type(turns).get(turns, *named)) or found)
+
+    def get(turn_id: str, scope: str) -> Turn | None:
+        known.append(Turns.get(turns, turn_id, scope))
+        return Turns.get(turns, turn_id, scope)
+
+    monkeypatch.setattr(turns, "get", get)
     answered = desk.turn("It listens on 8443.")
     assert known[-1] is not None, "its lines and what its tools said are used once more"
     monkeypatch.undo()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,18 +31,33 @@ def _bare(text: str) -> str:
     return text.removeprefix("q: ").removeprefix("p: ") or "-"
 
 
+def _rolled(rows: list[list[float]]) -> list[list[float]]:
+    return [[*row[7:], *row[:7]] for row in rows]
+
+
+# What an endpoint may answer in place of its vectors, by what is wrong with it.
+LIES: dict[str, Callable[[list[list[float]]], list[list[float]]]] = {
+    "another dimension": lambda rows: [row[:-16] for row in rows],
+    "no numbers": lambda rows: [[float("nan")] * len(row) for row in rows],
+    "no direction": lambda rows: [[0.0] * len(row) for row in rows],
+    "too few": lambda rows: rows[:-1],
+    "another model": _rolled,
+}
+
+
 class EmbeddingServer:
     """`asked` are all texts it was sent, `keys` the Authorization headers. `answer`, if set, replaces its answers:
-    (status, body)."""
+    (status, body); `lie`, if set, is what becomes of its vectors."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, port: int = 0) -> None:
         self.dimension = dimension
         self.asked: list[str] = []
         self.keys: list[str] = []
         self.answer: tuple[int, Any] | None = None
+        self.lie: Callable[[list[list[float]]], list[list[float]]] | None = None
         self.waits = threading.Event()
         self.waits.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -59,8 +74,8 @@ class EmbeddingServer:
 
 
 @contextmanager
-def embedding_server(dimension: int = 256) -> Iterator[EmbeddingServer]:
-    server = EmbeddingServer(dimension)
+def embedding_server(dimension: int = 256, port: int = 0) -> Iterator[EmbeddingServer]:
+    server = EmbeddingServer(dimension, port)
     try:
         yield server
     finally:
@@ -79,6 +94,7 @@ def _handler(owner: EmbeddingServer) -> type[BaseHTTPRequestHandler]:
             if answer is None and self.path == "/v1/embeddings" and body["model"] == MODEL:
                 owner.asked += body["input"]
                 rows = owner.vectors(body["input"])
+                rows = rows if owner.lie is None else owner.lie(rows)
                 # In another order than asked: the index says which is whose.
                 answer = {"data": [{"index": at, "embedding": row} for at, row in reversed(list(enumerate(rows)))]}
             elif answer is None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memory_os.config import Settings
 from memory_os.errors import MemoryOSError
 
+from memory_os_workers.processes import give_back
 from memory_os_workers.run_files import spool_files
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Background:
     async def _housekeeping_loop(self) -> None:
         while not self.stopping:
             await self._attempt(self.housekeeping, self._house, self.engine.housekeeping, time.time())
+            await asyncio.get_running_loop().run_in_executor(self._house, give_back)
             await asyncio.sleep(max(HOUSEKEEPING_INTERVAL_S, retry_delay(self.housekeeping.failures_in_a_row)))
 
     async def _attempt(self, duty: Duty, executor: Executor, work: Callable[..., _T], *arguments: Any) -> _T | None:

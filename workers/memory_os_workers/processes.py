@@ -18,6 +18,21 @@ def resident_bytes(pid: int) -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+def give_back() -> bool:
+    """What the C library has freed and keeps for itself goes back to the system. False where it can't be told to.
+
+    glibc gives each thread that allocates beside another an arena of its own, and returns only the free end of one: after a
+    day of turns on a dozen threads a third of the process is free pages between used ones. Takes some milliseconds.
+    """
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl and macOS have none
+    if trim is None:
+        return False
+    trim(0)
+    return True
+
+
 def processor_ticks(pid: int | None) -> int | None:
     """Clock ticks of the processor that a process has used; -1 for one that is gone, None where the system does not tell."""
     if pid is None:

@@ -13,10 +13,12 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memory_os import __version__
@@ -24,7 +26,7 @@ from memory_os.config import Settings
 from memory_os.errors import MemoryOSError, ServiceError, ServiceUnavailable
 
 from memory_os_workers import run_files
-from memory_os_workers.background import is_disk_full
+from memory_os_workers.background import is_disk_full, retry_delay
 from memory_os_workers.executors import Executors
 from memory_os_workers.logs import configure_logs
 from memory_os_workers.processes import resident_bytes
@@ -48,7 +50,8 @@ OPENING_MAX_S = 10.0
 # The models have the processor to themselves for so long: the first turn waits for them, housekeeping for nobody.
 MODELS_FIRST_S = 2.0
 SWITCH_S = 0.0005
-# A full disk is looked at this often.
+# A full disk is looked at this often; what else may pass by itself (an endpoint that is not up yet) at first after a second,
+# then twice as long each time, up to a minute.
 MODELS_AGAIN_S = 5.0
 
 
@@ -62,6 +65,9 @@ class Service:
         self.stopping = asyncio.Event()
         self.failure: MemoryOSError | None = None
         self.model_error = ""
+        # Attempts at loading the models that failed, and when (epoch seconds) the next one comes; 0: none does.
+        self.model_attempts = 0
+        self.model_again_at = 0.0
         self.background: Background | None = None
         self.pipeline: Pipeline | None = None
         self.preparing: Preparing | None = None
@@ -71,6 +77,7 @@ class Service:
         self.errors = 0
         self.last_error = ""
         self.last_error_at = 0.0
+        self._models_again_s = MODELS_AGAIN_S
         self._engine: Engine | None = None
         self._opened = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -125,6 +132,8 @@ class Service:
             "uptime_s": round(time.time() - self.started_at, 1),
             "ready": self.ready,
             "model_error": self.model_error,
+            "model_attempts": self.model_attempts,
+            "model_again_at": self.model_again_at or None,
             "memory_bytes": resident_bytes(os.getpid()),
             "requests": self.requests,
             "errors": self.errors,
@@ -191,26 +200,38 @@ class Service:
         await self._start_pipeline(engine, queue=not passing)
 
     async def _load_models(self, engine: Engine) -> bool:
-        """Returns whether they could not be loaded for a reason that passes: a full disk."""
+        """Returns whether they could not be loaded for a reason that may pass by itself."""
         loop = asyncio.get_running_loop()
         try:
             embedder = await asyncio.wrap_future(self._embedder)
             await loop.run_in_executor(self.executors.long, engine.load_models, embedder)
         except Exception as error:  # noqa: BLE001 - recall goes on by words alone, and `status` says why
-            if str(error) != self.model_error:
-                self.note_error(error)
-                _log.exception("the models could not be loaded; recall works by words only")
-            self.model_error = str(error)
-            return is_disk_full(error)
-        self.model_error = ""
+            return await self._no_models(engine, error)
+        self.model_error, self.model_again_at = "", 0.0
         _log.info("ready %.2f s after the start", time.time() - self.started_at)
         return False
 
+    async def _no_models(self, engine: Engine, error: Exception) -> bool:
+        """Told when it begins, shown for as long as it lasts. Returns whether it may pass by itself."""
+        from memory_os.embedding import may_pass
+
+        if str(error) != self.model_error:
+            self.note_error(error)
+            _log.error("the models could not be loaded; recall works by words only", exc_info=error)
+            await asyncio.get_running_loop().run_in_executor(self.executors.long, _count_models, engine, error)
+        self.model_error = str(error)
+        self.model_attempts += 1
+        if not is_disk_full(error) and not may_pass(error):
+            return False
+        self._models_again_s = MODELS_AGAIN_S if is_disk_full(error) else retry_delay(self.model_attempts)
+        self.model_again_at = time.time() + self._models_again_s
+        return True
+
     async def _load_models_later(self, engine: Engine) -> None:
-        """Again and again until there is room for them; then what waited for them."""
+        """Again and again until they can be loaded; then what waited for them."""
         passing = True
         while passing:
-            await asyncio.sleep(MODELS_AGAIN_S)
+            await asyncio.sleep(self._models_again_s)
             self._embedder = self.executors.long.submit(_load_embedder, self.settings)
             passing = await self._load_models(engine)
         self.embed_soon()
@@ -383,6 +404,11 @@ def _load_embedder(settings: Settings) -> Embedder:
     from memory_os.embedding import load_embedder
 
     return load_embedder(settings)
+
+
+def _count_models(engine: Engine, error: Exception) -> None:
+    with suppress(sqlite3.Error, OSError, MemoryOSError):
+        engine.store.count("models_not_loaded", reason=str(error))
 
 
 def _collect_garbage_again() -> None:

@@ -17,9 +17,9 @@ from memory_os import constants
 from memory_os.config import EmbeddingSettings, Settings
 from memory_os.embedding.calibration import CalibratedEmbedder, Calibration, Encoder, calibrate
 from memory_os.embedding.prefixes import prefixes_of
-from memory_os.errors import EmbeddingError
+from memory_os.errors import EmbeddingError, EmbeddingInvalid, EmbeddingUnavailable
 
-__all__ = ["FINGERPRINT", "Embedder", "fingerprint_of", "lacks_room", "load_embedder", "prepare_model"]
+__all__ = ["FINGERPRINT", "Embedder", "fingerprint_of", "lacks_room", "load_embedder", "may_pass", "prepare_model"]
 
 # Names what a vector depends on: the model, its quantisation, and how passages are put into words (index.embed_text).
 FINGERPRINT = "multilingual-e5-small/int8-1/384/calibrated-1/passage-1"
@@ -97,6 +97,17 @@ def _not_written(models_dir: Path, error: OSError) -> EmbeddingError:
     return EmbeddingError(f"The model can't be written to {models_dir}: {error.strerror}.")
 
 
+def may_pass(error: BaseException | None) -> bool:
+    """Whether another attempt at loading may succeed with nothing changed here: an endpoint that is away comes back, a disk
+    and a memory get room. Not a setting that is wrong, nor a package that is missing."""
+    passing = (EmbeddingUnavailable, EmbeddingInvalid, MemoryError, OSError, RuntimeError)
+    while error is not None:
+        if isinstance(error, passing):
+            return True
+        error = error.__cause__
+    return False
+
+
 def load_embedder(settings: Settings) -> Embedder:
     """The embedder for this configuration. `auto` falls back to the wheel's engine when the graph can't be made.
 
@@ -131,12 +142,13 @@ def _other_embedder(settings: Settings) -> Embedder:
     embedding = settings.values.embedding
     name = hashlib.sha256(fingerprint_of(embedding).encode()).hexdigest()[:16]
     path = settings.models_dir / f"calibration-2-{name}.npz"
-    kept = _kept_calibration(path)
+    kept, probe = _kept_calibration(path)
     encoder: Encoder
     if embedding.engine == "endpoint":
         from memory_os.embedding.endpoint import EndpointEncoder
 
-        encoder = EndpointEncoder(settings, 0 if kept is None else kept.question_mean.shape[0])
+        endpoint = encoder = EndpointEncoder(settings, probe)
+        probe = endpoint.probe
     else:
         from memory_os.embedding.fast_embed import FastEmbedEncoder
 
@@ -146,18 +158,21 @@ def _other_embedder(settings: Settings) -> Embedder:
         kept = calibrate(encoder, bundled=False)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write_calibration(kept, path)
+            _write_calibration(kept, path, probe)
             path.chmod(constants.FILE_MODE)
         except OSError as error:
             raise EmbeddingError(f"{path} can't be written: {error.strerror}.") from error
     return CalibratedEmbedder(encoder, kept)
 
 
-def _kept_calibration(path: Path) -> Calibration | None:
+def _kept_calibration(path: Path) -> tuple[Calibration | None, F32 | None]:
+    """With the vector by which an endpoint's model is told from another; neither where there is none yet."""
     try:
-        return _read_calibration(path) if path.exists() else None
+        if not path.exists():
+            return None, None
+        return _read_calibration(path), _read_probe(path)
     except EmbeddingError:
-        return None  # left half by a power cut: it is made again
+        return None, None  # left half by a power cut: it is made again
 
 
 def _onnx_embedder(models_dir: Path, threads: int) -> Embedder:
@@ -192,7 +207,7 @@ def _wheel_embedder(threads: int) -> Embedder:
     return CalibratedEmbedder(encoder, calibrate(encoder))
 
 
-def _write_calibration(calibration: Calibration, path: Path) -> None:
+def _write_calibration(calibration: Calibration, path: Path, probe: F32 | None = None) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with partial.open("wb") as stream:
         np.savez(
@@ -201,6 +216,7 @@ def _write_calibration(calibration: Calibration, path: Path) -> None:
             statement_mean=calibration.statement_mean,
             directions=calibration.directions,
             factor=np.float64(calibration.factor),
+            probe=np.empty(0, np.float32) if probe is None else probe,
         )
     partial.replace(path)
 
@@ -213,6 +229,11 @@ def _read_calibration(path: Path) -> Calibration:
             return Calibration(arrays["question_mean"], arrays["statement_mean"], arrays["directions"], factor)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error
+
+
+def _read_probe(path: Path) -> F32 | None:
+    with path.open("rb") as stream, np.load(stream) as arrays:
+        return np.asarray(arrays["probe"], np.float32) if "probe" in arrays and arrays["probe"].size else None
 
 
 def _wheel_weights() -> Path:

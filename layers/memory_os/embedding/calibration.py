@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.embedding.cohort import PARALLEL, QUESTIONS, STATEMENTS
+from memory_os.embedding.watched import WatchedEncoder
 
 F32 = NDArray[np.float32]
 
@@ -80,7 +81,8 @@ class CalibratedEmbedder:
     """An encoder whose vectors went through a calibration. This is what the rest of the product sees."""
 
     def __init__(self, encoder: Encoder, calibration: Calibration) -> None:
-        self._encoder = encoder
+        # Whatever is behind it: what comes out is looked at, and how it fares is known.
+        self.watch = self._encoder = encoder if isinstance(encoder, WatchedEncoder) else WatchedEncoder(encoder)
         self._calibration = calibration
         self.dimension = encoder.dimension
         self.factor, self.comparable = calibration.factor, calibration.comparable

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from memory_os.config import EmbeddingSettings, EndpointSettings, ModelSettings, Settings
 from memory_os.embedding.prefixes import prefixes_of
-from memory_os.errors import ContextTooLong, EmbeddingError, ModelContent, ModelError
+from memory_os.errors import (
+    ContextTooLong,
+    EmbeddingError,
+    EmbeddingInvalid,
+    EmbeddingUnavailable,
+    ModelContent,
+    ModelError,
+)
 from memory_os.redact import redact
 
 if TYPE_CHECKING:
@@ -29,16 +36,23 @@ F32 = NDArray[np.float32]
 QUESTION_S = 3.0
 # What a re-embedding of all memory costs stands in no proportion to a day's questions; it is not held up halfway.
 _NO_BUDGET = 1e12
+# Goes along with every batch: another model under the same name has another direction for it, whatever its dimension.
 _PROBE = "dimension"
 # Characters of a text that every model takes.
 _SHORTEST = 200
+# The same model in another quantisation or build stays above .97; of another model the cosine is near 0.
+_SAME_MODEL = 0.9
+_ANOTHER = "Give the endpoint its model back; or name the new one in `embedding.model`, then run `memory-os reindex`."
 
 
 class EndpointEncoder:
-    """Thread-safe. Unit vectors, shape (n, dimension); the dimension is asked for once. Raises EmbeddingError."""
+    """Thread-safe. Unit vectors, shape (n, dimension). Raises EmbeddingUnavailable, EmbeddingInvalid, EmbeddingError.
 
-    def __init__(self, settings: Settings, dimension: int = 0) -> None:
-        """`dimension` as it is known from an earlier start: nothing is asked then."""
+    `probe` is the vector of a fixed text, shape (dimension,): it tells this model from another.
+    """
+
+    def __init__(self, settings: Settings, probe: F32 | None = None) -> None:
+        """`probe` as it is known from an earlier start: nothing is asked then."""
         self._embedding = settings.values.embedding
         self._prefixes = prefixes_of(self._embedding)
         self._loop = asyncio.new_event_loop()
@@ -47,30 +61,34 @@ class EndpointEncoder:
         self._questions = self._opened(settings, _for_questions(settings.values.models, self._embedding))
         self._passages = self._opened(settings, _for_passages(settings.values.models, self._embedding))
         weakref.finalize(self, _end, self._loop, thread, (self._questions, self._passages))
-        self.dimension = dimension
-        if not dimension:
-            self.dimension = self._asked(self._passages, [_PROBE]).shape[1]
+        self.probe: F32 = self._asked(self._passages, [_PROBE])[0] if probe is None else probe
+        self.dimension = int(self.probe.shape[0])
 
     def embed_query(self, text: str) -> F32:
-        vector: F32 = self._checked(self._questions, _sent(self._prefixes.query, [text]))[0]
+        vector: F32 = self._of_this_dimension(self._asked(self._questions, _sent(self._prefixes.query, [text])))[0]
         return vector
 
     def embed_queries(self, texts: Sequence[str]) -> F32:
-        return self._checked(self._passages, _sent(self._prefixes.query, texts))
+        return self._checked(_sent(self._prefixes.query, texts))
 
     def embed_passages(self, texts: Sequence[str]) -> F32:
-        return self._checked(self._passages, _sent(self._prefixes.passage, texts))
+        return self._checked(_sent(self._prefixes.passage, texts))
 
-    def _checked(self, client: ModelClient, texts: Sequence[str]) -> F32:
+    def _checked(self, texts: Sequence[str]) -> F32:
+        """What is kept. A question's vector serves once; these would stand among those of another model for good."""
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        vectors = self._asked(client, texts)
-        if vectors.shape[1] != self.dimension:
-            raise EmbeddingError(
-                f"{self._embedding.model} answers with {vectors.shape[1]} dimensions, not {self.dimension} as before.",
-                cure="Another model answers under that name: name it in `embedding.model`, then run `memory-os reindex`.",
-            )
-        return vectors
+        vectors = self._of_this_dimension(self._asked(self._passages, [_PROBE, *texts]))
+        if float(vectors[0] @ self.probe) < _SAME_MODEL:
+            raise EmbeddingInvalid(f"Another model than before answers as {self._embedding.model}.", cure=_ANOTHER)
+        return vectors[1:]
+
+    def _of_this_dimension(self, vectors: F32) -> F32:
+        if vectors.shape[1] == self.dimension:
+            return vectors
+        raise EmbeddingInvalid(
+            f"{self._embedding.model} answers with {vectors.shape[1]} dimensions, not {self.dimension} as before.", cure=_ANOTHER
+        )
 
     def _asked(self, client: ModelClient, texts: Sequence[str]) -> F32:
         # An endpoint refuses an empty text; its vector is as good as any other's.
@@ -78,7 +96,7 @@ class EndpointEncoder:
         try:
             vectors = self._in_parts(client, wanted)
         except ModelError as error:
-            raise EmbeddingError(f"{self._embedding.model} can't embed: {error.message}", cure=error.cure) from error
+            raise _fault_of(error)(f"{self._embedding.model} can't embed: {error.message}", cure=error.cure) from error
         return unit_vectors(vectors, self._embedding.model)
 
     def _in_parts(self, client: ModelClient, texts: list[str]) -> list[list[float]]:
@@ -110,12 +128,19 @@ class EndpointEncoder:
         return asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
 
 
+def _fault_of(error: ModelError) -> type[EmbeddingError]:
+    """Too long is a fault of the text; what the endpoint answers is its own; all else is that it can't be asked."""
+    if isinstance(error, ContextTooLong):
+        return EmbeddingError
+    return EmbeddingInvalid if isinstance(error, ModelContent) else EmbeddingUnavailable
+
+
 def unit_vectors(vectors: Sequence[Sequence[float]] | F32, model: str) -> F32:
-    """Vectors at unit length, shape (n, dimension). Raises EmbeddingError for what is no direction."""
+    """Vectors at unit length, shape (n, dimension). Raises EmbeddingInvalid for what is no direction."""
     found = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(found, axis=-1, keepdims=True) if found.ndim == 2 else np.zeros(1)
     if found.ndim != 2 or not np.isfinite(lengths).all() or not (lengths > 0).all():
-        raise EmbeddingError(f"{model} answers with vectors that are none.", cure="Check that it is an embedding model.")
+        raise EmbeddingInvalid(f"{model} answers with vectors that are none.", cure="Check that it is an embedding model.")
     unit: F32 = found / lengths
     return unit
 

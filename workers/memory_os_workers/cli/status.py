@@ -103,7 +103,9 @@ def findings(found: dict[str, Any]) -> list[str]:
     ]
     service = found.get("service") or {}
     if service.get("model_error"):
-        lines.append(f"recall works by words only: {service['model_error']}")
+        again = service.get("model_again_at")
+        tried = f" (attempt {service['model_attempts']}; the next one comes by itself at {when(again)})" if again else ""
+        lines.append(f"recall works by words only: {service['model_error']}{tried}")
     background = found.get("background") or {}
     if background.get("note"):
         lines.append(str(background["note"]))

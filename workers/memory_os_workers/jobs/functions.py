@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memory_os.errors import (
     ContextTooLong,
     DocumentUnreadable,
+    EmbeddingUnavailable,
     ModelContent,
     ModelOff,
     WorkerUnfit,
@@ -41,6 +42,9 @@ async def embed(tools: Tools, hashes: list[str]) -> int:
     """Embed the texts of these hashes that have no embedding yet. Returns how many were delivered."""
     texts = await tools.ask(tools.service.texts, hashes)
     vectors, fault = await _vectors(tools, texts)
+    if fault is not None and not vectors and len(texts) > 1:
+        # Not one of many texts: it is the model, and its texts wait for it.
+        raise EmbeddingUnavailable(f"The model embeds nothing now: {fault}") from fault
     if vectors:
         await tools.ask(tools.service.embeddings, tools.fingerprint, vectors)
     if fault is not None:
@@ -54,7 +58,7 @@ async def _vectors(tools: Tools, texts: dict[str, str]) -> tuple[dict[str, NDArr
         return {}, None
     try:
         return await tools.embed(texts), None
-    except WorkerUnfit:  # no text's fault
+    except (WorkerUnfit, EmbeddingUnavailable):  # no text's fault
         raise
     except Exception as error:  # noqa: BLE001 - raised again, once it is known which text it is
         if len(texts) == 1:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from memory_os.errors import (
     BudgetSpent,
     ConfigError,
+    EmbeddingInvalid,
+    EmbeddingUnavailable,
     ModelUnavailable,
     QueueError,
     ServiceUnavailable,
@@ -22,7 +24,10 @@ CAP_S = 60.0
 # So many workers may die while they run a job before the job is taken for the cause.
 CRASHES = 10
 
-_TRANSIENT = (ServiceUnavailable, QueueError, ModelUnavailable, StoreError, WikiBusy, TimeoutError, ConnectionError)
+_TRANSIENT = (
+    ServiceUnavailable, QueueError, ModelUnavailable, EmbeddingUnavailable, EmbeddingInvalid, StoreError, WikiBusy, TimeoutError,
+    ConnectionError,
+)  # fmt: skip
 _PERMANENT = (StoreCorrupt, ConfigError)
 
 
@@ -49,7 +54,8 @@ def wait_for(error: BaseException, attempt: int, now: float) -> float:
 
 
 def is_last(error: BaseException, attempt: int, function: str = "") -> bool:
-    """Whether a failed attempt (from 1) was the last one. Waiting for a budget is no failure, nor for a processor."""
-    if isinstance(error, BudgetSpent) or (function == "embed" and isinstance(error, TimeoutError)):
+    """Whether a failed attempt (from 1) was the last one. Waiting is no failure: for a budget, for a processor, for a model
+    that is away."""
+    if isinstance(error, BudgetSpent) or (function == "embed" and isinstance(error, (TimeoutError, EmbeddingUnavailable))):
         return False
     return not is_transient(error) or attempt >= ATTEMPTS

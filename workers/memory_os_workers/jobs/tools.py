@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_os.config import Settings
-from memory_os.errors import EmbeddingError, MemoryOSError, ServiceUnavailable, WorkerUnfit
+from memory_os.errors import EmbeddingError, EmbeddingUnavailable, MemoryOSError, ServiceUnavailable, WorkerUnfit
 
 from memory_os_workers.jobs.connection import WorkClient
 
@@ -73,7 +73,7 @@ class Tools:
     async def embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         """Vectors by hash, shape (dimension,). The model is loaded at the first call.
 
-        Raises WorkerUnfit if it can't be, EmbeddingError for a text that it fails on.
+        Raises WorkerUnfit if it can't be, EmbeddingUnavailable while it is away, EmbeddingError for a text that it fails on.
         """
         return await asyncio.get_running_loop().run_in_executor(self._embedding, self._embed, texts)
 
@@ -145,6 +145,8 @@ class Tools:
         if self._embedder is None:
             try:
                 self._embedder = shared(load_embedder(self.settings), self.settings, self.fingerprint)
+            except EmbeddingUnavailable:
+                raise
             except EmbeddingError as error:
                 raise WorkerUnfit(f"This worker has no model: {error.message}", cure=error.cure) from error
         vectors = self._embedder.embed_passages(list(texts.values()))
