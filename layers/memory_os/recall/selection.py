@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from memory_os.facts.likeness import may_conflict, near_equal, overlap
@@ -17,6 +16,7 @@ from memory_os.recall.query import Query
 from memory_os.recall.relevance import Scored
 from memory_os.recall.standing import QUESTION_CHARS, is_bare_question
 from memory_os.text import query_terms, token_estimate
+from memory_os.text.remembered import remembered
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
 _FOLLOWER_PROBABILITY = 0.05
@@ -311,7 +311,8 @@ class _Wording(NamedTuple):
     denies: bool
 
 
-@lru_cache(maxsize=4096)
+# 13 MB, whatever the passages' length: of long ones each takes 30 kB.
+@remembered(most=4096, characters=1_000_000)
 def wording(text: str) -> _Wording:
     """What makes two texts the same or not; the last few thousand are remembered."""
     denies = bool(_NEGATION.search(text.casefold()))
