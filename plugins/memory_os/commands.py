@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from . import answers, hooks, launch, offswitch, paths, tools, turn
+from . import answers, faults, launch, offswitch, paths, tools, turn
 from .client import CallFailed, request
 from .paths import Home, current_home
 from .state import Identity
@@ -37,7 +37,7 @@ async def slash(raw_args: Any = "") -> str:
         asker = _asker(home)
         return await asyncio.to_thread(answer, str(raw_args or ""), home, asker)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
-        hooks.note_fault(f"command:{type(error).__name__}", error)
+        faults.note_fault(f"command:{type(error).__name__}", error)
         return "memory-os: that did not work. `memory-os doctor` in a terminal looks for the cause."
 
 

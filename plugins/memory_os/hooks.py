@@ -7,42 +7,20 @@ mirror of the `memory` tool write one spool file, a session's start and a finish
 
 from __future__ import annotations
 
-import functools
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from . import courier, delegation, lookups, mirror, recall, spool, turn, window
+from .faults import guarded, note_fault
 from .paths import Home, current_home
 from .state import Identity, shared
 
-_log = logging.getLogger(__name__)
 _Hook = Callable[..., Any]
 
 # The wire takes 4 MB; no question needs more of a message than this to be understood.
 _QUESTION_MAX_BYTES = 1_000_000
-
-
-def guarded(hook: _Hook) -> _Hook:
-    """No fault of ours reaches the host: counted, logged once a kind, and the turn goes on."""
-
-    @functools.wraps(hook)
-    def call(**arguments: Any) -> Any:
-        try:
-            return hook(**arguments)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the one boundary to the host
-            note_fault(f"hook:{hook.__name__}:{type(error).__name__}", error)
-            return None
-
-    return call
-
-
-def note_fault(name: str, error: BaseException) -> None:
-    """Count a fault; log it with its traceback the first time."""
-    if shared().counts.add(name):
-        _log.warning("memory-os: %s: %s", name, error, exc_info=error)
 
 
 @guarded

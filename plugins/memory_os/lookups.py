@@ -14,6 +14,7 @@ from typing import Any
 
 from . import courier, turn
 from .client import CallFailed, request
+from .faults import note_fault
 from .paths import Home, current_home
 from .state import Identity, shared
 
@@ -162,7 +163,5 @@ def _quietly(otherwise: Any, work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return work(*arguments)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
-        from .hooks import note_fault
-
         note_fault(f"lookups:{work.__name__}:{type(error).__name__}", error)
         return otherwise

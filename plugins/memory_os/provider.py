@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from . import compaction, hooks, host, mirror, offswitch, paths, schemas, standing, tools, toolset, turn, window
+from . import compaction, faults, hooks, host, mirror, offswitch, paths, schemas, standing, tools, toolset, turn, window
 from .paths import Home, home_of
 from .state import Identity, hooks_serve
 
@@ -100,7 +100,7 @@ class Facade:
         try:
             return self._prefetch(query, session_id or self._session_id)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
-            hooks.note_fault(f"facade:prefetch:{type(error).__name__}", error)
+            faults.note_fault(f"facade:prefetch:{type(error).__name__}", error)
             return ""
 
     def queue_prefetch(self, query: Any, *, session_id: str = "") -> None:
@@ -112,7 +112,7 @@ class Facade:
         try:
             self._sync_turn(user_content, assistant_content, session_id or self._session_id, messages)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
-            hooks.note_fault(f"facade:sync_turn:{type(error).__name__}", error)
+            faults.note_fault(f"facade:sync_turn:{type(error).__name__}", error)
 
     def on_memory_write(self, action: str, target: str, content: str, metadata: Any = None) -> None:
         home = self._where()
@@ -135,7 +135,7 @@ class Facade:
         try:
             return self._before_compaction(messages)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host
-            hooks.note_fault(f"facade:on_pre_compress:{type(error).__name__}", error)
+            faults.note_fault(f"facade:on_pre_compress:{type(error).__name__}", error)
             return ""
 
     def on_session_switch(

@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from . import hooks, launch, turn
+from . import faults, hooks, launch, turn
 from .client import CallFailed, request
 from .paths import Home, current_home
 
@@ -24,7 +24,7 @@ def handle(name: str, args: Any, more: dict[str, Any]) -> str:
         caller = caller_of(home, str(more.get("session_id") or ""), turn_id=str(more.get("turn_id") or ""))
         return call(name, args, caller, home)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the host, which wants a string
-        hooks.note_fault(f"tool:{name}:{type(error).__name__}", error)
+        faults.note_fault(f"tool:{name}:{type(error).__name__}", error)
         return _error("The memory plugin failed on this call.", "Go on without it.")
 
 
