@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os.text.terms import MAX_QUERY_TERMS, fts_query, index_terms, query_terms
+from memory_os.text.terms import MAX_QUERY_TERMS, fts_query, query_terms, stored_query, stored_terms
 
 
 def finds(stored: str, asked: str) -> bool:
@@ -15,9 +15,9 @@ def finds(stored: str, asked: str) -> bool:
     database = sqlite3.connect(":memory:")
     try:
         database.execute('CREATE VIRTUAL TABLE t USING fts5(body, tokenize = "porter unicode61 remove_diacritics 2")')
-        database.execute("INSERT INTO t VALUES(?)", (index_terms(stored),))
+        database.execute("INSERT INTO t VALUES(?)", (stored_terms(stored),))
         terms = query_terms(asked)
-        return bool(terms and database.execute("SELECT 1 FROM t WHERE t MATCH ?", (fts_query(terms),)).fetchone())
+        return bool(terms and database.execute("SELECT 1 FROM t WHERE t MATCH ?", (stored_query(terms),)).fetchone())
     finally:
         database.close()
 
@@ -45,6 +45,10 @@ def finds(stored: str, asked: str) -> bool:
         ("La clave está en el cajón rojo.", "¿Dónde está la clave?"),
         ("予約番号は８４４３です", "予約番号は？"),
         ("窯の鍵は赤い箱に入っています", "鍵はどこ？"),
+        ("Северный маяк питается от солнечных батарей.", "Что с северного маяка?"),
+        ("Мы купили новую печь для мастерской.", "мастерская"),
+        ("وصلت الأفران الجديدة", "متى وصل الفرن الجديد؟"),
+        ("مفاتيح المكتبة في الدرج", "أين مفتاح مكتبتي والمفاتيح؟"),
         ("서버는 서울에 있습니다", "서버는 어디에?"),
         ("DockerコンテナのERR-4711番", "ERR-4711"),
         ("エラーコードは４７１１です", "4711"),

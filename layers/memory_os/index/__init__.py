@@ -27,7 +27,7 @@ from memory_os.index.rows import (
 )
 from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
-from memory_os.text.terms import fts_query, index_terms
+from memory_os.text.terms import stored_query, stored_terms
 
 __all__ = ["Hit", "Index", "Pending", "Replaced", "passage_of"]
 
@@ -166,7 +166,7 @@ class Index:
             found = self.store.rows(
                 f"SELECT rowid, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score FROM passages_fts"
                 " WHERE passages_fts MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?",
-                (fts_query(terms), best),
+                (stored_query(terms), best),
             )
             hits = self._own(found, where, values, limit)
             if len(hits) == limit or len(found) < best or best < 0:
@@ -198,7 +198,7 @@ class Index:
         rows = self.store.rows(
             f"SELECT p.pk, p.id FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
             f" WHERE passages_fts MATCH ? AND {where} ORDER BY p.pk",
-            ("body : " + fts_query([term]), *values),
+            ("body : " + stored_query([term]), *values),
         )
         return [(row["pk"], row["id"]) for row in rows]
 
@@ -236,7 +236,7 @@ class Index:
     def frequency(self, term: str) -> int:
         """How many passages have the term in their own words."""
         return int(
-            self.store.value("SELECT count(*) FROM passages_fts WHERE passages_fts MATCH ?", ("body : " + fts_query([term]),))
+            self.store.value("SELECT count(*) FROM passages_fts WHERE passages_fts MATCH ?", ("body : " + stored_query([term]),))
         )
 
     def vectors_of(self, pks: Sequence[int]) -> dict[int, NDArray[np.float32]]:
@@ -359,7 +359,7 @@ class Index:
         )  # fmt: skip
         db.execute(
             "INSERT INTO passages_fts(rowid, body, neighbours) VALUES(?, ?, ?)",
-            (cursor.lastrowid, index_terms(f"{passage.title}\n{passage.text}"), index_terms(passage.context)),
+            (cursor.lastrowid, stored_terms(f"{passage.title}\n{passage.text}"), stored_terms(passage.context)),
         )
         db.execute("DELETE FROM deleted_points WHERE id = ?", (passage.id,))
 

@@ -135,3 +135,18 @@ def m003_figures(db: Database) -> None:
         """
     )
     db.conn.execute("CREATE INDEX tool_calls_at ON tool_calls(at)")
+
+
+@base()
+def m004_stored_form(db: Database) -> None:
+    """Full text keeps the vowels of Thai and its neighbours, and Arabic and Russian words without their inflection."""
+    if db.conn.execute("SELECT 1 FROM passages LIMIT 1").fetchone() is None:
+        return
+    from memory_os.text.terms import stored_form
+
+    changed = []
+    for row, body, neighbours in db.conn.execute("SELECT rowid, body, neighbours FROM passages_fts"):
+        stored = (stored_form(body), stored_form(neighbours))
+        if stored != (body, neighbours):
+            changed.append((*stored, row))
+    db.conn.executemany("UPDATE passages_fts SET body = ?, neighbours = ? WHERE rowid = ?", changed)

@@ -11,6 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 from memory_os.text.language import function_words
+from memory_os.text.stems import stemmed
 
 # Vowels and tones that Thai, Lao, Burmese and Khmer write as marks on a letter. `unicode61` parts words at marks, and "กิน" and "กัน"
 # would be one; characters of private use are letters to it.
@@ -21,10 +22,7 @@ _VOWEL_MARKS = {
     if unicodedata.category(chr(code)) in ("Mn", "Mc")
 }
 # Han, kana, hangul-free: Korean is written with spaces. Thai, Lao, Burmese and Khmer are not.
-_UNSPACED = (
-    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-    "\ue000-\ueeff"
-)
+_UNSPACED = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}\U00020000-\U0002fa1f]+")
 _WORD = re.compile(r"[^\W_]+(?:[._/:@+#-]+[^\W_]+)*[+#]*", re.UNICODE)
 
@@ -48,8 +46,23 @@ MAX_QUERY_TERMS = 48
 _OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 
 
+def stored_terms(text: str) -> str:
+    """The text as the full-text table of the index stores it."""
+    return stored_form(index_terms(text))
+
+
+def stored_query(terms: list[str]) -> str:
+    """An FTS5 expression that matches any of the terms in a table of `stored_terms`."""
+    return fts_query([stored_form(term) for term in terms])
+
+
+def stored_form(terms: str) -> str:
+    """Terms with marks that `unicode61` keeps and words without their inflection. To be applied once."""
+    return terms if terms.isascii() else stemmed(terms.translate(_VOWEL_MARKS))
+
+
 def index_terms(text: str) -> str:
-    """The text as full-text search stores it: words as they are, unspaced scripts as bigrams, a space between."""
+    """The terms of a text, in its order: words as they are, unspaced scripts as bigrams, a space between."""
     return _UNSPACED_RUN.sub(lambda run: f" {' '.join(_bigrams(run.group()))} ", _normalised(text))
 
 
@@ -111,9 +124,7 @@ def fts_query(terms: list[str]) -> str:
 
 
 def _normalised(text: str) -> str:
-    if text.isascii():
-        return text
-    return _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_VOWEL_MARKS)
+    return text if text.isascii() else _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFKC", text))
 
 
 def _bigrams(run: str) -> list[str]:
