@@ -254,6 +254,7 @@ class Engine:
             "counters": _read(self._counters, dict[str, Any]()),
             "recalls": _read(self._recall_figures, dict[str, Any]()),
             "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
+            "embedding_model": _read(self._embedding_model, ""),
             "embedding_cache": self.embedder.cache.figures() if self.embedder is not None else {"state": "off"},
             "pending_embeddings": _read(self.index.pending_count, None),
             "passages": _read(self.index.count, None),
@@ -363,15 +364,18 @@ class Engine:
 
     def _egress(self) -> list[str]:
         """What leaves this machine, and where it goes."""
-        from memory_os.llm.endpoint import public_address
+        from memory_os.embedding.naming import model_egress
         from memory_os.llm.report import models_egress
 
         address = self.settings.values.servers.qdrant_url
         vectors = [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
-        embedding = self.settings.values.embedding
-        if embedding.engine == "endpoint" and not is_loopback(embedding.base_url):
-            vectors.append(f"every text of this memory and every question, to be embedded, to {public_address(embedding.base_url)}")
-        return [*vectors, *models_egress(self.settings)]
+        texts = model_egress(self.settings)
+        return [*vectors, *([texts] if texts else []), *models_egress(self.settings)]
+
+    def _embedding_model(self) -> str:
+        from memory_os.embedding.naming import model_line
+
+        return model_line(self.settings)
 
     def _models(self) -> dict[str, Any]:
         # Imported when somebody asks: models have no part in the start.

@@ -214,6 +214,15 @@ def test_config_shows_every_key_with_value_and_origin(command: Command, home: Ho
     assert command("config", "path")[1] == f"{home.settings.config_file}\n"
 
 
+def test_who_sends_texts_away_to_be_embedded_is_told_when_setting_it(command: Command) -> None:
+    assert "bge-m3" not in command("config", "set", "embedding.engine", "endpoint")[1]
+    assert "What leaves this machine" not in command("config", "set", "embedding.model", "bge-m3")[1]
+    told = " ".join(command("config", "set", "embedding.base_url", "https://embed.example/v1")[1].split())
+    assert "bge-m3 at https://embed.example" in told and "memory-os reindex" in told
+    assert "What leaves this machine then: every text of this memory and every question" in told
+    assert "What leaves" not in command("config", "set", "embedding.base_url", "http://127.0.0.1:11434/v1")[1]
+
+
 def test_a_wrong_value_changes_nothing(command: Command, home: Home) -> None:
     assert command("config", "set", "recall.max_tokens", "5")[0] == 2
     code, _, err = command("config", "get", "recall.max_token")

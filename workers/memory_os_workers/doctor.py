@@ -111,6 +111,10 @@ def _model(settings: Settings) -> Finding:
     files = [path for path in settings.models_dir.glob("*") if path.is_file()] if settings.models_dir.is_dir() else []
     if settings.values.embedding.engine == "wheel":
         return ok("model", f"{name}, the wheel's own engine")
+    if settings.values.embedding.engine in ("endpoint", "fastembed"):
+        from memory_os.embedding.naming import model_line
+
+        return ok("model", model_line(settings))
     if not files:
         return warn("model", f"{name} is not prepared in {settings.models_dir}.", "Run `memory-os setup`.")
     return ok("model", f"{name}, {sum(path.stat().st_size for path in files) / 1e6:.0f} MB")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from memory_os.config import Values, flat_values, set_value
+from memory_os.config import Values, flat_values, load_settings, set_value
 from memory_os.errors import ConfigError
 
 from memory_os_workers.cli.invocation import Group, Invocation, json_option, pass_invocation, print_table
@@ -57,6 +57,8 @@ def set_key(invocation: Invocation, key: str, value: str) -> None:
     text = f"{key} is set in {settings.config_file}. A running service takes it after `memory-os stop`."
     if settings.origins.get(key, "").isupper():
         text += f" The environment variable {settings.origins[key]} still wins over it."
+    if key.startswith("embedding."):
+        text += _of_embedding(load_settings(hermes_home=settings.hermes_home))
     invocation.show({"key": key, "value": value, "file": str(settings.config_file)}, lambda out: out.print(text))
 
 
@@ -67,6 +69,15 @@ def show_path(invocation: Invocation) -> None:
     """Print where config.yaml is (it need not exist)."""
     path = str(invocation.settings.config_file)
     invocation.show({"path": path}, lambda out: out.print(path, soft_wrap=True))
+
+
+def _of_embedding(settings: Settings) -> str:
+    """What a new model asks of its user, and what it is sent."""
+    from memory_os.embedding.naming import model_egress, model_line
+
+    text = f" The embedding model is then {model_line(settings)}: `memory-os status` says whether `memory-os reindex` must follow."
+    leaving = model_egress(settings)
+    return f"{text} What leaves this machine then: {leaving}." if leaving else text
 
 
 def _values(settings: Settings) -> list[tuple[str, object]]:

@@ -183,6 +183,7 @@ def _render(out: Console, found: dict[str, Any]) -> None:
         out.print(f"Last error of a request, {when(service['last_error_at'])}: {service['last_error']}")
     for note in found.get("notes") or []:
         out.print(f"Note: {note}")
+    out.print(f"Embedding model: {found.get('embedding_model') or '?'}")
     out.print(f"Language model: {_models(found.get('models') or {})}")
     if found.get("understanding"):
         out.print(f"Turns to be read: {_unread(found['understanding'])}")
