@@ -21,8 +21,8 @@ from memory_os.recall.query import Query
 from memory_os.text.language import language_of
 from memory_os.text.terms import is_bigram
 
-# Deep enough that what both arms agree on is in both lists.
-ARM_LIMIT = 48
+# Deep enough that what both arms agree on is in both lists, and that a turn is in one which little speaks for but its talk.
+ARM_LIMIT = 144
 # Below this many passages BM25 has nothing to tell a rare word by.
 SMALLEST_CORPUS = 60
 # Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no

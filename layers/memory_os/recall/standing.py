@@ -2,9 +2,9 @@
 
 A rank is the cosine plus the share of the question's words, and then what was measured to say that a passage answers: the
 rest of its talk is about the same thing, the person the question names says it, it answers a question and asks none, it
-says more than a few words, and the user said it. The weights were fitted (softmax over a question's candidates) on three
-conversations, five long chats with an assistant and paragraphs in two languages, and confirmed on others that had not been
-looked at: docs/eval.md has the figures. None of it qualifies a passage: that is `relevance.probability`.
+says more than a few words, the user said it, above all where they ask about themselves, and it has a time where one is asked for. The
+weights were fitted (softmax over a question's candidates) on three conversations and five long chats with an assistant, and
+confirmed on others: docs/eval.md has the figures. None of it qualifies a passage: that is `relevance.probability`.
 """
 
 from __future__ import annotations
@@ -15,27 +15,41 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from memory_os.memory import Author, Layer, Passage
+from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
+from memory_os.text.asking import asks_of_oneself, asks_when, tells_time
 
-_WORDS = 0.42
+_WORDS = 0.65
+# Of others in the talk meaning says more than words: those are about what stands beside them, not about the question's names.
+_WORDS_OF_OTHERS = 0.42
 # Where no passage has so large a share of what the question's words weigh, the best one's full weight is too much: a number that
 # is the only thing a Chinese question and an English text have in common.
 _WORDS_FULL_AT = 0.4
 # What a passage that has all of the question's words has as cosine: stands in for one whose vector isn't there yet.
 _EXPECTED_COSINE = 0.45
 
-_COMPANY = 0.55
+_COMPANY = 0.7
 # Messages between which company counts for 1/e.
 _COMPANY_REACH = 10.0
+# What is said next was embedded together with what it answers.
+_NEXT = 0.15
+# The mean of the best three others of the talk, wherever they stand in it.
+_TALK = 0.45
+_TALK_BEST = 3
 # A note or a document stands alone; it counts as much as an ordinary turn of a talk about the same thing.
-_ALONE = 0.6
-_SPEAKER = 0.11
-_ASKS = -0.13
-_ANSWERS = 0.08
-_USER = 0.085
-_BREVITY = 0.12
+_ALONE = 0.6 * (_COMPANY + _TALK)
+_SPEAKER = 0.17
+_ASKS = -0.19
+_ANSWERS = 0.16
+_USER = 0.05
+# "When is my flight?": what the user said of themselves. A document of theirs is neither their words nor an agent's: half.
+_OWN = 0.25
+_OWN_DOCUMENT = 0.5
+_TIME = 0.3
+# Whether a time stands in it is looked up for as many of the best: it brings none from farther behind to the front.
+_TIME_SOUGHT = 48
+_BREVITY = 0.2
 _LONG_ENOUGH = 200
 # A question longer than this says something, too.
 QUESTION_CHARS = 240
@@ -47,11 +61,11 @@ _WORD = re.compile(r"[^\W_]+")
 _ROLE = re.compile(r"^(?:user|assistant): ")
 
 
-def evidence(candidates: Sequence[Candidate]) -> list[float]:
-    """What the two searches say of each: the cosine, and the share of the best BM25."""
+def evidence(candidates: Sequence[Candidate], words: float = _WORDS) -> list[float]:
+    """What the two searches say of each: the cosine, and `words` times the share of the best BM25."""
     best = max((one.bm25 for one in candidates), default=0.0)
     full = min(max((one.coverage for one in candidates), default=0.0) / _WORDS_FULL_AT, 1.0)
-    share = _WORDS * full / best if best > 0 else 0.0
+    share = words * full / best if best > 0 else 0.0
     return [
         (one.cosine if one.compared else _EXPECTED_COSINE * one.coverage) + share * one.bm25 for one in candidates
     ]
@@ -59,28 +73,44 @@ def evidence(candidates: Sequence[Candidate]) -> list[float]:
 
 def ranks(query: Query, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[float]:
     """A rank for each candidate, higher is better; `passages` are theirs, in the same order."""
-    found = evidence(candidates)
-    company = _company(passages, [max(one, 0.0) for one in found])
+    talk = _talk(passages, [max(one, 0.0) for one in evidence(candidates, _WORDS_OF_OTHERS)])
     asked = frozenset(_WORD.findall(query.text.casefold()))
-    return [
-        one + _COMPANY * beside + _manner(passage, query.text, asked)
-        for one, beside, passage in zip(found, company, passages, strict=True)
+    own = _OWN * asks_of_oneself(query.text)
+    found = [
+        one + beside + _manner(passage, query.text, asked, own)
+        for one, beside, passage in zip(evidence(candidates), talk, passages, strict=True)
     ]
+    if asks_when(query.text):
+        for i in sorted(range(len(found)), key=lambda i: -found[i])[:_TIME_SOUGHT]:
+            found[i] += _TIME * tells_time(passages[i].text)
+    return found
 
 
-def _company(passages: Sequence[Passage], found: Sequence[float]) -> list[float]:
-    """The best evidence elsewhere in the same talk, the nearer the better: what was said around a hit is about the same."""
+def _talk(passages: Sequence[Passage], found: Sequence[float]) -> list[float]:
+    """What the rest of its talk says for each: what was said around a hit is about the same."""
     talks: dict[str, dict[int, float]] = defaultdict(dict)
     places = [_place(passage) for passage in passages]
     for passage, place, one in zip(passages, places, found, strict=True):
         if place is not None:
             talk = talks[passage.session_id]
             talk[place] = max(talk.get(place, 0.0), one)
-    beside = {session: _beside(talk) for session, talk in talks.items()}
+    worth = {session: _support(talk) for session, talk in talks.items()}
     return [
-        _ALONE * one if place is None else beside[passage.session_id][place]
+        _ALONE * one if place is None else worth[passage.session_id][place]
         for passage, place, one in zip(passages, places, found, strict=True)
     ]
+
+
+def _support(talk: Mapping[int, float]) -> dict[int, float]:
+    """For each place of a talk: the best evidence of the others by nearness, the next one's, and the mean of the best three."""
+    beside = _beside(talk)
+    best = sorted(talk.values(), reverse=True)[: _TALK_BEST + 1]
+    total, last = sum(best[:_TALK_BEST]), best[_TALK_BEST] if len(best) > _TALK_BEST else 0.0
+    worth = {}
+    for place, one in talk.items():
+        others = total - one + last if one >= best[: _TALK_BEST][-1] else total
+        worth[place] = _COMPANY * beside[place] + _NEXT * talk.get(place + 1, 0.0) + _TALK * others / _TALK_BEST
+    return worth
 
 
 def _beside(talk: Mapping[int, float]) -> dict[int, float]:
@@ -101,14 +131,16 @@ def _place(passage: Passage) -> int | None:
     return int(number) if passage.layer is Layer.SESSIONS and passage.session_id and number.isdecimal() else None
 
 
-def _manner(passage: Passage, asked_text: str, asked: frozenset[str]) -> float:
-    """What the way a passage is said is worth: documents and notes have none of it, but a note is somebody's word."""
+def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float) -> float:
+    """What the way a passage is said is worth: a note is somebody's word, a document nobody's. `own`: of the user's words."""
+    if passage.layer in DOCUMENT_LAYERS:
+        return _OWN_DOCUMENT * own
     if passage.layer is not Layer.SESSIONS:
-        return _USER if passage.layer in (Layer.FACTS, Layer.FABRIC, Layer.WORKSPACE) else 0.0
+        return _USER + own
     worth, speaker = manner_of(passage)
     if speaker and (speaker in asked if speaker.isascii() else speaker in asked_text.casefold()):
         worth += _SPEAKER
-    return worth + _USER * (passage.author is Author.USER)
+    return worth + (_USER + own) * (passage.author is Author.USER)
 
 
 def manner_of(passage: Passage) -> tuple[float, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os_workers.eval.measures import Scores, difference, mean_of, percentile, scores_of
+from memory_os_workers.eval.measures import Scores, difference, mean_of, percentile, scores_of, session_found
 
 ITEMS = st.sampled_from("abcdefgh")
 RANKINGS = st.lists(st.frozensets(ITEMS, max_size=2), max_size=14)
@@ -47,3 +47,13 @@ def test_a_clear_difference_has_an_interval_on_one_side_and_the_same_one_again()
     assert 0.5 < gap.low < 0.75 < gap.high < 0.95
     assert difference(better, worse)["any_10"] == gap
     assert difference(worse, better)["any_10"].high < 0
+
+
+def test_a_session_stands_where_its_best_text_does() -> None:
+    sessions = {f"{name}{n}": name for name in "abcdef" for n in (1, 2)}
+    ranking = [{"a1"}, {"a2"}, {"b1"}, {"c1"}, set(), {"d1"}, {"e1"}, {"f1"}]
+    assert session_found(ranking, {"e2"}, sessions) == 1.0, "another text of the fifth session"
+    assert session_found(ranking, {"f1"}, sessions) == 0.0, "the sixth"
+    assert session_found(ranking, {"f1", "b2"}, sessions) == 1.0
+    assert session_found([], {"a1"}, sessions) == 0.0
+    assert session_found([{"a1"}], {"stray"}, sessions) == 0.0

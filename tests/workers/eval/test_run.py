@@ -41,6 +41,7 @@ def test_every_figure_of_two_corpora(run: Any, tmp_path: Path, home: Path) -> No
     assert {name: part["questions"] for name, part in found["categories"].items()} == {
         "single": 3, "other language": 4, "several": 1,
     }  # fmt: skip
+    assert found["session_any_5"] is None, "two sessions: the first five are all of them"
     gap = found["hybrid_minus_plain_fts5"]["any_10"]
     assert gap["low"] <= gap["mean"] <= gap["high"]
     injected = found["injected"]
@@ -56,6 +57,23 @@ def test_every_figure_of_two_corpora(run: Any, tmp_path: Path, home: Path) -> No
     assert again["texts_encoded"] == 0, "what was encoded once is kept by its content"
     assert again["systems"] == found["systems"]
     assert again["injected"] is None
+
+
+def test_sessions_are_found_by_their_texts(
+    run: Any, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk = {
+        "corpus": "many", "queries": [{"query": "How heavy is the kiln?", "evidence": ["k"]}],
+        "documents": [
+            {"id": f"{n}{half}", "session": f"S{n}", "speaker": who, "text": f"{text} {n} {half}."}
+            for n in range(6) for half, who, text in (("a", "Imke", "We talked of glazes"), ("b", "Raul", "Of shelves"))
+        ]
+        + [{"id": "k", "session": "S3", "speaker": "Imke", "text": "The kiln weighs 240 kilos."}],
+    }  # fmt: skip
+    file = written(tmp_path / "many.jsonl", talk)
+    assert run(file)["session_any_5"] == dict.fromkeys(("hybrid", "dense", "lexical", "plain FTS5"), 1.0)
+    assert main(["--home", str(home), "eval", str(file), "--cache", str(tmp_path / "cache" / "kept.db")]) == 0
+    assert "sessions" in capsys.readouterr().out
 
 
 def test_questions_in_another_language_than_the_documents(run: Any, tmp_path: Path) -> None:

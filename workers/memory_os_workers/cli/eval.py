@@ -76,6 +76,9 @@ def _render(out: Console, found: dict[str, Any]) -> None:
     head = f"{found['questions']:,} questions of {found['documents']:,} texts"
     rows = [(name, *_shares(scores), *_times(found, name)) for name, scores in found["systems"].items()]
     print_table(out, ("system", *(title for _, title in _MEASURES), "p50", "p95"), rows, title=head)
+    if found["session_any_5"] is not None:
+        rows = [(name, f"{100 * share:.1f}") for name, share in found["session_any_5"].items()]
+        print_table(out, ("system", "any@5"), rows, title="\nsessions, each where its best text stands")
     for category, part in found["categories"].items():
         if len(found["categories"]) > 1:
             rows = [(name, *_shares(scores)) for name, scores in part["systems"].items()]

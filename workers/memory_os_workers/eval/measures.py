@@ -5,13 +5,14 @@ A ranking is a list of what each place holds: the evidence items found there (no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 DEPTH = 10
+SESSIONS = 5
 _RESAMPLES = 2000
 _SEED = 11
 
@@ -49,6 +50,18 @@ def scores_of(ranking: Ranking, evidence: Collection[str]) -> Scores:
         float(first <= 1), float(first <= 5), float(first <= DEPTH), found / len(evidence), float(found == len(evidence)),
         1 / first if first <= DEPTH else 0.0,
     )  # fmt: skip
+
+
+def session_found(ranking: Ranking, evidence: Collection[str], sessions: Mapping[str, str]) -> float:
+    """1.0 where a session of the evidence is among the first five, else 0.0. `sessions`: document -> its session.
+
+    A session stands where its best document does.
+    """
+    order: dict[str, None] = {}
+    for held in ranking:
+        order |= dict.fromkeys(sorted(sessions[item] for item in held if item in sessions))
+    wanted = {sessions[item] for item in evidence if item in sessions}
+    return float(not wanted.isdisjoint(list(order)[:SESSIONS]))
 
 
 def mean_of(scores: Sequence[Scores]) -> Scores:

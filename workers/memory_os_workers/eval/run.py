@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,17 @@ from memory_os_workers.eval.corpora import Corpus, Question
 from memory_os_workers.eval.floor import PlainFts5
 from memory_os_workers.eval.home import Learnt, Progress, copy_memory, learn, scratch
 from memory_os_workers.eval.kept import KeptEncoder, kept_embedder
-from memory_os_workers.eval.measures import DEPTH, Scores, difference, mean_of, percentile, scores_of
+from memory_os_workers.eval.measures import (
+    DEPTH,
+    SESSIONS,
+    Ranking,
+    Scores,
+    difference,
+    mean_of,
+    percentile,
+    scores_of,
+    session_found,
+)  # fmt: skip
 
 ARMS = ("hybrid", "dense", "lexical")
 FLOOR = "plain FTS5"
@@ -56,9 +66,13 @@ class Injected:
 
 @dataclass
 class Evaluation:
-    """Scores of every question by system, its category, the milliseconds of each arm, and what was injected."""
+    """Scores of every question by system, its category, the milliseconds of each arm, and what was injected.
+
+    `sessions`: whether a session of the evidence was among the first five, of the questions where that says something.
+    """
 
     scores: dict[str, list[Scores]] = field(default_factory=lambda: defaultdict(list))
+    sessions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     categories: list[str] = field(default_factory=list)
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     injected: Injected | None = None
@@ -71,6 +85,7 @@ class Evaluation:
             "questions": len(self.categories),
             "documents": self.documents,
             "systems": {name: asdict(mean_of(scores)) for name, scores in self.scores.items()},
+            "session_any_5": {name: _mean(found) for name, found in self.sessions.items()} or None,
             "latency_ms": {
                 name: {"p50": percentile(times, 0.5), "p95": percentile(times, 0.95)}
                 for name, times in self.milliseconds.items()
@@ -104,7 +119,9 @@ def evaluate(
                 texts = [document.text for document in corpus.documents]
                 names = [frozenset([document.id]) for document in corpus.documents]
                 by_source = {source: frozenset([name]) for source, name in learnt.sources.items()}
-                asking = _Asking(found, learnt, lambda passage: by_source.get(passage.source, frozenset()))  # noqa: B023
+                asking = _Asking(
+                    found, learnt, lambda passage: by_source.get(passage.source, frozenset()), _sessions_of(corpus)  # noqa: B023
+                )
                 with PlainFts5(texts) as floor:
                     asking.all(corpus, lambda text: [names[i] for i in floor.search(text, _FLOOR_DEPTH)], progress)  # noqa: B023
                 if found.injected is not None and len(corpora) > 1:
@@ -140,12 +157,15 @@ def evaluate_own(
 
 
 class _Asking:
-    """One learnt corpus being asked. `holds`: the evidence items a passage holds."""
+    """One learnt corpus being asked. `holds`: the evidence items a passage holds; `sessions`: of which session each is."""
 
-    def __init__(self, found: Evaluation, learnt: Learnt, holds: Holds) -> None:
+    def __init__(
+        self, found: Evaluation, learnt: Learnt, holds: Holds, sessions: Mapping[str, str] | None = None
+    ) -> None:
         self._found = found
         self._learnt = learnt
         self._holds = holds
+        self._sessions = sessions or {}
 
     def all(self, corpus: Corpus, floor: Callable[[str], list[Collection[str]]], progress: Progress) -> None:
         embedder = self._learnt.engine.indexing.embedder
@@ -174,15 +194,19 @@ class _Asking:
             started = time.perf_counter()
             ranked, _ = recaller.ranked(asked[arm], _DEADLINE_S)
             found.milliseconds[arm].append((time.perf_counter() - started) * 1e3)
-            places = _by_source([one.passage for one in ranked], self._holds)
-            found.scores[arm].append(scores_of(places, question.evidence))
+            self._score(arm, _by_source([one.passage for one in ranked], self._holds), question)
         recaller.arms.embed = embed
         started = time.perf_counter()
         plain = floor(question.text)
         found.milliseconds[FLOOR].append((time.perf_counter() - started) * 1e3)
-        found.scores[FLOOR].append(scores_of(plain, question.evidence))
+        self._score(FLOOR, plain, question)
         if found.injected is not None:
             self._inject(query, question, found.injected)
+
+    def _score(self, system: str, places: Ranking, question: Question) -> None:
+        self._found.scores[system].append(scores_of(places, question.evidence))
+        if not question.evidence.isdisjoint(self._sessions):
+            self._found.sessions[system].append(session_found(places, question.evidence, self._sessions))
 
     def _inject(self, query: Query, question: Question, injected: Injected) -> None:
         block = self._learnt.engine.recaller.preview(query)
@@ -193,6 +217,12 @@ class _Asking:
 
     def _query(self, text: str) -> Query:
         return Query.of(text, Scope(), now=self._learnt.now)
+
+
+def _sessions_of(corpus: Corpus) -> dict[str, str]:
+    """The session of each document that has one; empty where that tells nothing: five are all, or each text is one."""
+    sessions = {document.id: document.session for document in corpus.documents if document.session}
+    return sessions if SESSIONS < len(set(sessions.values())) < len(sessions) else {}
 
 
 def _by_source(passages: Sequence[Passage], holds: Holds) -> list[Collection[str]]:
