@@ -29,11 +29,11 @@ _WORDS_FULL_AT = 0.4
 # What a passage that has all of the question's words has as cosine: stands in for one whose vector isn't there yet.
 _EXPECTED_COSINE = 0.45
 
-_COMPANY = 0.7
+_COMPANY = 0.75
 # Messages between which company counts for 1/e.
 _COMPANY_REACH = 10.0
 # What is said next was embedded together with what it answers.
-_NEXT = 0.15
+_NEXT = 0.2
 # The mean of the best three others of the talk, wherever they stand in it.
 _TALK = 0.45
 _TALK_BEST = 3
@@ -44,12 +44,12 @@ _ASKS = -0.19
 _ANSWERS = 0.16
 _USER = 0.05
 # "When is my flight?": what the user said of themselves. A document of theirs is neither their words nor an agent's: half.
-_OWN = 0.25
+_OWN = 0.3
 _OWN_DOCUMENT = 0.5
-_TIME = 0.3
+_TIME = 0.35
 # Whether a time stands in it is looked up for as many of the best: it brings none from farther behind to the front.
 _TIME_SOUGHT = 48
-_BREVITY = 0.2
+_BREVITY = 0.16
 _LONG_ENOUGH = 200
 # A question longer than this says something, too.
 QUESTION_CHARS = 240
