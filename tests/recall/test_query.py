@@ -82,7 +82,8 @@ def test_a_megabyte_is_cut_to_its_ends() -> None:
 def test_the_encoder_reads_all_of_a_long_message_that_is_kept(filling: str, asked: str) -> None:
     text = Query.of(f"{filling * 200}{asked}", Scope(), now=NOW).text
     assert text.endswith(asked)
-    encoder: Any = real_embedder()._encoder
+    watched: Any = real_embedder()._encoder
+    encoder = watched._encoder
     (tokens,) = encoder._tokens([f"query: {text}"])
     assert 100 < len(tokens) < encoder._weights.positions - 4
 
