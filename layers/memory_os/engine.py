@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from memory_os import __version__
 from memory_os.capture import Capture
 from memory_os.config import Settings
 from memory_os.dead_letters import DeadLetters, dead_letters
@@ -21,7 +20,7 @@ from memory_os.documents import Documents, instruction_like
 from memory_os.documents.schema import documents as documents_migrations
 from memory_os.embedding import Embedder, fingerprint_of, load_embedder
 from memory_os.embedding.cache import CachedEmbedder, shared
-from memory_os.errors import BadRequest, MemoryOSError, StoreError
+from memory_os.errors import BadRequest, StoreError
 from memory_os.fabric import Fabric
 from memory_os.fabric.schema import fabric as fabric_migrations
 from memory_os.facts import Facts
@@ -32,12 +31,10 @@ from memory_os.ground_truth.schema import ground_truth as ground_truth_migration
 from memory_os.index import Index
 from memory_os.indexing import Indexing, Progress
 from memory_os.intake import Intake
-from memory_os.loopback import is_loopback
 from memory_os.maintenance import Maintenance
 from memory_os.maintenance.requests import answer as maintenance_answer
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
-from memory_os.memory import Author, Health, State
-from memory_os.outgrown import outgrown
+from memory_os.memory import Author
 from memory_os.recall import Query, Recall, query_of, scope_of
 from memory_os.recall.ledger import best_first, scores_of
 from memory_os.recall.rendering import one_line
@@ -45,18 +42,17 @@ from memory_os.recall.selection import Decision
 from memory_os.searching import Searching
 from memory_os.sessions import Sessions
 from memory_os.sessions.schema import sessions as sessions_migrations
-from memory_os.store import Store, damage, is_damage, open_store
+from memory_os.status import status_of
+from memory_os.store import Store, open_store
 from memory_os.text import plain_text
 from memory_os.tooling import Arguments, Caller
 from memory_os.understanding import Understanding
 from memory_os.understanding.person_tools import PersonTools
 from memory_os.understanding.schema import understanding as understanding_migrations
-from memory_os.wiki import Wiki, curates
+from memory_os.wiki import Wiki
 from memory_os.wiki_neighbours import WikiNeighbours
 from memory_os.workspace import Workspace
 
-_T = TypeVar("_T")
-_M = TypeVar("_M")
 Tool = Callable[[Arguments, Caller], dict[str, Any]]
 
 # What is waiting in the spool when a question comes is taken first, if that is quick: the other session has just ended.
@@ -237,34 +233,7 @@ class Engine:
 
     def status(self) -> dict[str, Any]:
         """Every layer's health, all counters, and what waits. Where memory.db can't be read, that figure is missing."""
-        layers = {
-            "1 workspace": self.workspace.health,
-            "2 sessions": self.sessions.health,
-            "3 facts": self.facts.health,
-            "4 fabric": self.fabric.health,
-            "5 vectors": self.indexing.health,
-            "5 documents": self.documents.health,
-            "6 wiki": lambda: self.wiki.health(model=curates(self.settings)),
-            "7 ground truth": self.ground_truth.health,
-        }
-        return {
-            "version": __version__,
-            "ready": self.ready,
-            "layers": {name: self._health_of(health) for name, health in layers.items()},
-            "counters": _read(self._counters, dict[str, Any]()),
-            "recalls": _read(self._recall_figures, dict[str, Any]()),
-            "spool": {"waiting": len(self.intake.waiting()), "rejected": self.intake.rejected()},
-            "embedding_model": _read(self._embedding_model, ""),
-            "embedding_cache": self.embedder.cache.figures() if self.embedder is not None else {"state": "off"},
-            "pending_embeddings": _read(self.index.pending_count, None),
-            "passages": _read(self.index.count, None),
-            "maintenance": _read(self.maintenance.status, dict[str, Any]()),
-            "models": _read(self._models, dict[str, Any]()),
-            "understanding": _read(lambda: self.understanding.status(time.time()), dict[str, Any]()),
-            "egress": [*self._egress(), *self.maintenance.alerts.egress],
-            "ground_truth": _read(lambda: self.ground_truth.status(time.time()), dict[str, Any]()),
-            "notes": self._notes(),
-        }
+        return status_of(self)
 
     # -- wiring ----------------------------------------------------------------------------------------------------
 
@@ -349,70 +318,6 @@ class Engine:
             if isinstance(count, int) and count > 0:
                 self.store.count("plugin_faults", count, reason=plain_text(name))
 
-    def _notes(self) -> list[str]:
-        """What a user should know and no layer says."""
-        left, servers = _read(lambda: self.indexing.left_behind, ""), self.settings.values.servers
-        notes = []
-        if left:
-            notes.append(f"points of this memory (home {self.store.home_id}) are still on {left}: see docs/layers/5-vectors.md")
-        if servers.qdrant_url.startswith("http:") and not is_loopback(servers.qdrant_url):
-            notes.append(f"vectors and any API key travel unencrypted to {servers.qdrant_url}: give it an https address")
-        p95_ms = float(_read(self._recall_figures, dict[str, Any]()).get("p95_ms", 0.0))
-        if slow := outgrown(_read(self.index.count, 0), p95_ms, servers.qdrant_url):
-            notes.append(slow)
-        return notes
-
-    def _egress(self) -> list[str]:
-        """What leaves this machine, and where it goes."""
-        from memory_os.embedding.naming import model_egress
-        from memory_os.llm.report import models_egress
-
-        address = self.settings.values.servers.qdrant_url
-        vectors = [f"vectors and sources, no text, to {address}"] if address and not is_loopback(address) else []
-        texts = model_egress(self.settings)
-        return [*vectors, *([texts] if texts else []), *models_egress(self.settings)]
-
-    def _embedding_model(self) -> str:
-        from memory_os.embedding.naming import model_line
-
-        return model_line(self.settings)
-
-    def _models(self) -> dict[str, Any]:
-        # Imported when somebody asks: models have no part in the start.
-        from memory_os.llm.report import models_status
-
-        return models_status(self.settings, self.store, time.time())
-
-    def _health_of(self, health: Callable[[], Health]) -> dict[str, Any]:
-        """One layer's health; a layer that can't say it is degraded, and the others go on saying theirs."""
-        try:
-            return _health_dict(health())
-        except (sqlite3.Error, OSError, MemoryOSError) as error:
-            told = damage(self.store.path, error) if is_damage(error) else error
-            cure = told.cure if isinstance(told, MemoryOSError) else "See logs/service.log."
-            return _health_dict(Health(State.DEGRADED, getattr(told, "message", str(told)), cure))
-
-    def _counters(self) -> dict[str, Any]:
-        return {
-            row["name"]: {"value": row["value"], "last_at": row["last_at"], "last_reason": row["last_reason"]}
-            for row in self.store.rows("SELECT * FROM counters ORDER BY name")
-        }
-
-    def _recall_figures(self) -> dict[str, Any]:
-        """Of the last seven days: recalls by outcome, and the percentiles of their time in the service."""
-        since = time.time() - 7 * 86_400
-        outcomes = self.store.rows("SELECT outcome, count(*) AS n FROM recalls WHERE at > ? GROUP BY outcome", (since,))
-        times = sorted(
-            row["milliseconds"]
-            for row in self.store.rows(
-                "SELECT milliseconds FROM recalls WHERE outcome IN ('injected', 'nothing') ORDER BY at DESC LIMIT 1000"
-            )
-        )
-        figures: dict[str, Any] = {row["outcome"]: row["n"] for row in outcomes}
-        if times:
-            figures["p50_ms"] = round(times[len(times) // 2], 1)
-            figures["p95_ms"] = round(times[min(int(len(times) * 0.95), len(times) - 1)], 1)
-        return figures
 
 
 def _author(given: Mapping[str, Any]) -> Author:
@@ -431,14 +336,3 @@ def _candidate(decision: Decision) -> dict[str, Any]:
         "scores": scores_of(decision),
         "text": passage.text[:200],
     }
-
-
-def _read(work: Callable[[], _T], missing: _M) -> _T | _M:
-    try:
-        return work()
-    except sqlite3.Error:
-        return missing
-
-
-def _health_dict(health: Health) -> dict[str, Any]:
-    return {"state": health.state.value, "detail": health.detail, "cure": health.cure, "figures": dict(health.figures)}
