@@ -23,7 +23,7 @@ from memory_os.recall.decay import retention
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of a logistic model, in nats: of the cosine, the words covered, sqrt(2 ln passages), and a constant."""
+    """Weights of a logistic model, in log-odds: of the cosine, the words covered, sqrt(2 ln passages), and a constant."""
 
     cosine: float
     coverage: float
