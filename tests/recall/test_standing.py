@@ -222,6 +222,15 @@ def test_of_themselves_the_user_s_own_words_tell_most(own: str, hers: str) -> No
     assert gap > ordinary > 0
 
 
+def test_what_the_user_wants_always_stands_before_what_they_said_once() -> None:
+    wish = said("Always name the glaze by its number.", 1, session="S1")
+    said_once = said("They named that glaze by a number.", 1, session="S2")
+    by_agent = said("Always name the glaze by its number.", 1, session="S3", author=Author.AGENT)
+    assert order("Which glaze is on the blue bowls?", said_once, by_agent, wish)[0] == 2
+    found = ranks(query("glaze"), [candidate(n) for n in range(2)], [said_once, by_agent])
+    assert found[0] > found[1], "an agent's always is no wish"
+
+
 def test_asked_about_themselves_a_note_of_theirs_is_their_word_and_a_document_half() -> None:
     layers = (Layer.FACTS, Layer.VECTORS)
     texts = [passage("Bremen.", f"x:{layer}", layer=layer) for layer in layers]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os.text.asking import asks_of_oneself, asks_when, tells_time
+from memory_os.text.asking import asks_of_oneself, asks_when, states_wish, tells_time
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,33 @@ def test_a_text_that_says_a_time(told: str, untold: str) -> None:
     assert not tells_time(untold)
 
 
+@pytest.mark.parametrize(
+    ("wish", "other"),
+    [
+        ("Always show the units when I ask about glazes.", "I always forget the units."),
+        ("Thanks. Please never use tables.", "He never came."),
+        ("I'd rather have short answers.", "It is rather short."),
+        ("Immer mit Einheiten antworten.", "Ich vergesse das immer."),
+        ("Ab jetzt bitte kurz.", "Jetzt bitte den Ofen."),
+        ("Sempre mostre as unidades.", "Eu esqueço sempre disso."),
+        ("Prefiro respostas curtas.", "A resposta foi curta."),
+        ("Всегда указывай единицы.", "Он всегда опаздывает."),
+        ("Я предпочитаю короткие ответы.", "Ответ был короткий."),
+        ("دائما اذكر الوحدات.", "هو ينسى دائما."),
+        ("من الآن فصاعدا أجب باختصار.", "الفرن هنا الآن."),
+        ("请总是写出单位。", "他总是忘记。"),
+        ("我更喜欢简短的回答。", "回答很短。"),
+        ("必ず単位を書いてください。", "彼は単位を忘れた。"),
+        ("短い答えのほうがいいです。", "答えは短かった。"),
+    ],
+)
+def test_a_standing_wish(wish: str, other: str) -> None:
+    assert states_wish(wish)
+    assert not states_wish(other)
+    assert not states_wish(wish + " And then the kiln was fired." * 30)
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_read(text: str) -> None:
-    assert {type(asks_when(text)), type(asks_of_oneself(text)), type(tells_time(text))} == {bool}
+    found = asks_when(text), asks_of_oneself(text), tells_time(text), states_wish(text)
+    assert {type(one) for one in found} == {bool}

@@ -18,7 +18,7 @@ from functools import lru_cache
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
-from memory_os.text.asking import asks_of_oneself, asks_when, tells_time
+from memory_os.text.asking import asks_of_oneself, asks_when, states_wish, tells_time
 
 _WORDS = 0.65
 # Of others in the talk meaning says more than words: those are about what stands beside them, not about the question's names.
@@ -46,6 +46,8 @@ _USER = 0.05
 # "When is my flight?": what the user said of themselves. A document of theirs is neither their words nor an agent's: half.
 _OWN = 0.3
 _OWN_DOCUMENT = 0.5
+# "Always show the units": of any question on its subject, whose words it need not have.
+_WISH = 0.3
 _TIME = 0.35
 # Whether a time stands in it is looked up for as many of the best: it brings none from farther behind to the front.
 _TIME_SOUGHT = 48
@@ -140,7 +142,7 @@ def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float
     worth, speaker = manner_of(passage)
     if speaker and (speaker in asked if speaker.isascii() else speaker in asked_text.casefold()):
         worth += _SPEAKER
-    return worth + (_USER + own) * (passage.author is Author.USER)
+    return worth + (_USER + own + _WISH * states_wish(passage.text) if passage.author is Author.USER else 0.0)
 
 
 def manner_of(passage: Passage) -> tuple[float, str]:

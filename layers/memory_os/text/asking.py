@@ -1,4 +1,4 @@
-"""What a question is after, by its looks: a time, or something of whoever asks; and whether a text says a time.
+"""What a question is after, by its looks: a time, or something of whoever asks; whether a text says a time, or a standing wish.
 
 One table for seven languages (English, German, Portuguese, Russian, Arabic, Chinese, Japanese), read all at once: which
 language a question is in need not be known. Pure.
@@ -74,6 +74,21 @@ _ONESELF = re.compile(
     re.IGNORECASE,
 )
 
+# Of a long message the wish is one sentence of many.
+_WISH_CHARS = 600
+_SENTENCE = r"(?:^|[.!?;:\n]\s*|[。！？；：،؛]\s*)"
+_WISH = re.compile(
+    rf"{_SENTENCE}(?:please |bitte |por favor,? |пожалуйста,? |من فضلك |请)?"
+    r"(?:(?:always|never|immer|nie|niemals|sempre|nunca|всегда|никогда|دائما|دائمًا|دائماً)\b|总是|永远|一律|常に|いつも|必ず)"
+    r"|\bplease (?:always|never)\b|\bfrom now on\b|\bi(?:['’]d| would)? (?:rather|prefer)\b"
+    r"|\b(?:ab jetzt|ab sofort|von nun an|künftig)\b|\bich (?:bevorzuge|hätte lieber|mag lieber|möchte lieber)\b|\bist mir lieber\b"
+    r"|\b(?:de agora em diante|a partir de agora|prefiro|preferiria)\b"
+    r"|\b(?:отныне|впредь|предпочитаю|предпоч[её]л бы|предпочла бы)\b"
+    r"|من الآن فصاعد|\bأفضّل\b|\bأنا أفضل\b"
+    "|从现在起|今后请|以后都|我更喜欢|我偏好|我宁愿|今後は|これからは|(?:方|ほう)が(?:いい|良い|好き)",
+    re.IGNORECASE,
+)
+
 
 def asks_when(question: str) -> bool:
     """Whether a question wants a time: "when …", "seit wann …", "que dia …", "いつ…"."""
@@ -92,3 +107,9 @@ def tells_time(text: str) -> bool:
     if not words.isdisjoint(_TIMES) or (not words.isdisjoint(_AMBIGUOUS_MONTHS) and _A_MONTH.search(text)):
         return True
     return bool((_DIGIT.search(text) and _IN_DIGITS.search(text)) or (not text.isascii() and _UNSPACED.search(text)))
+
+
+@lru_cache(maxsize=8192)
+def states_wish(text: str) -> bool:
+    """Whether a short text says how its writer wants things: "Always …", "I prefer …", "ab jetzt …"; remembered."""
+    return len(text) <= _WISH_CHARS and bool(_WISH.search(text))
