@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ TERMS_LEAST = 3
 _Wanted = tuple[str, Sequence[str]]
 _TEXTS = ("user_message", "assistant_response", "content", "old_text", "task", "result", "asked")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+# A record is written in milliseconds: a part of one that nobody touched for so long is what a killed host left.
+_WRITTEN_S = 60.0
 # More than any record has: a file of this size is no record.
 _READ_BYTES = 16 * 1024 * 1024
 
@@ -35,7 +38,7 @@ class Forgotten:
 
 
 def remove_traces(spool: Path, forgotten: Forgotten, aliases: Mapping[str, str]) -> int:
-    """Delete the records, waiting or rejected, that hold what was forgotten. Returns how many.
+    """Delete the records, waiting, rejected or half-written, that hold what was forgotten. Returns how many.
 
     Whose a record is decides, if it says so; one that can't be read is judged by its words alone, and goes with
     everything of the person at this machine.
@@ -57,6 +60,15 @@ def remove_traces(spool: Path, forgotten: Forgotten, aliases: Mapping[str, str])
 def _records(spool: Path) -> Iterator[Path]:
     for folder in (spool, spool / "rejected"):
         yield from (path for path in folder.glob("*.json") if path.is_file() and not path.name.startswith("."))
+    yield from (path for path in spool.glob(".*.json.part") if _is_abandoned(path))
+
+
+def _is_abandoned(part: Path) -> bool:
+    """Whether its host is no longer writing it, and never will: under one that is, it must not be taken away."""
+    try:
+        return time.time() - part.stat().st_mtime > _WRITTEN_S
+    except FileNotFoundError:
+        return False
 
 
 def _holds(raw: str, forgotten: Forgotten, wanted: Sequence[_Wanted], aliases: Mapping[str, str]) -> bool:
