@@ -33,6 +33,7 @@ def _error(message: str, code: str = "") -> str:
         (400, _error("prompt is too long: 210000 tokens > 200000 maximum"), FaultClass.TOO_LONG, "context_too_long"),
         (400, _error("the request exceeds the available context size"), FaultClass.TOO_LONG, "context_too_long"),
         (413, "", FaultClass.TOO_LONG, "context_too_long"),
+        (500, _error("input (301 tokens) is too large to process. increase the batch size"), FaultClass.TOO_LONG, "context_too_long"),
         (404, _error("model 'x' not found"), FaultClass.REFUSED, "not_found"),
         (400, _error("'max_tokens' is not supported. Use 'max_completion_tokens'."), FaultClass.REFUSED, "parameter"),
         (400, _error("messages: roles must alternate"), FaultClass.REFUSED, "refused"),
