@@ -14,7 +14,7 @@ def test_this_machine(host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "", "localhost.attacker.test", "127.0.0.1.attacker.test", "notlocalhost", "192.168.1.5", "10.0.0.7", "0.0.0.0",  # noqa: S104
+        "", "localhost.attacker.test", "127.0.0.1.attacker.test", "notlocalhost", "192.168.1.5", "10.0.0.7", "0.0.0.0",
         "qdrant", "::", "fe80::1", "[::1]", "localhost:80", "локальный", "本机",
     ],
 )  # fmt: skip
