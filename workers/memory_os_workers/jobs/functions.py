@@ -89,13 +89,13 @@ async def ingest(tools: Tools, name: str, stamp: str) -> int:
 async def curate(tools: Tools, name: str, stamp: str) -> str:
     """Turn one raw file of the wiki into pages. `name`: below raw/; `stamp`: the state that was seen. Returns how it went.
 
-    The wiki's own ledger knows what is done, and goes on where an earlier attempt was cut off.
+    The wiki's own records know what is done, and it goes on where an earlier attempt was cut off.
     """
     try:
         told = (await tools.curate(name)).as_dict()
     except ModelOff:
         return "off"  # it waits; a model that is configured later finds it waiting
-    except (ModelContent, ContextTooLong) as error:  # noted in the ledger: not tried again until the file changes
+    except (ModelContent, ContextTooLong) as error:  # noted in the records: not tried again until the file changes
         told = {"raw": name, "status": "failed", "reason": str(error)}
     await tools.ask(tools.service.post, "curated", told)
     return str(told["status"])
