@@ -20,7 +20,7 @@ IN_ORDER = (
     "layer, source, text, scope, author, kind, ordinal, context, title, session_id, created_at, valid_from, valid_to, trust,"
     " importance, flagged, id, uses, last_used_at"
 )
-_LENGTHS = (8, 32, 64)
+_LENGTHS = (8, 32, 64, 160, 288)
 _T = TypeVar("_T")
 _LAYERS = {layer.value: layer for layer in Layer}
 _AUTHORS = {author.value: author for author in Author}

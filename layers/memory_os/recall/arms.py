@@ -23,6 +23,8 @@ from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists, and that a turn is in one which little speaks for but its talk.
 ARM_LIMIT = 144
+# Of the passages found by words so many are looked over ahead: few of the rest will be asked, and the encoder wants the core.
+_LOOKED_OVER = 48
 # Below this many passages BM25 has nothing to tell a rare word by.
 SMALLEST_CORPUS = 60
 # Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no
@@ -139,7 +141,7 @@ class Arms:
             return _Ahead()
         pks = [hit.pk for hit in hits]
         ahead = _Ahead(self._index.passages(pks), self._index.vectors_of(pks))
-        for pk in pks:
+        for pk in pks[:_LOOKED_OVER]:
             if answered():
                 break
             if pk in ahead.passages:

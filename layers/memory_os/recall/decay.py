@@ -9,6 +9,7 @@ archives what has little left (`memory_os.maintenance.decay`).
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 DAY_S = 86_400.0
 # Of a memory of ordinary importance that nobody has asked for yet.
@@ -19,6 +20,7 @@ _USE_GAIN = 0.5
 _IMPORTANCE_OCTAVES = 2.0
 
 
+@lru_cache(maxsize=4096)
 def half_life_days(uses: int, importance: float) -> float:
     """The half-life S in days: 120 at importance .5 without a use, longer with both."""
     use = 1 + _USE_GAIN * math.log2(1 + max(uses, 0))

@@ -105,6 +105,8 @@ def _talk(passages: Sequence[Passage], found: Sequence[float]) -> list[float]:
 
 def _support(talk: Mapping[int, float]) -> dict[int, float]:
     """For each place of a talk: the best evidence of the others by nearness, the next one's, and the mean of the best three."""
+    if len(talk) == 1:  # most talks: nothing of the rest was found
+        return dict.fromkeys(talk, 0.0)
     beside = _beside(talk)
     best = sorted(talk.values(), reverse=True)[: _TALK_BEST + 1]
     total, last = sum(best[:_TALK_BEST]), best[_TALK_BEST] if len(best) > _TALK_BEST else 0.0
