@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from workers.running import wait_until
 
 from endurance.fork_server import write_clock
+from endurance.held import Held, holds
 from endurance.ordeal import Ordeal
 
 HOUR_S = 3600.0
@@ -20,19 +20,9 @@ DAY_S = 24 * HOUR_S
 JUMPS_S = (400 * DAY_S, -3650 * DAY_S, 0.0)
 
 
-@dataclass(frozen=True)
-class Held:
-    """After so many turns: resident MB of the service, its open files, its threads, files in the home, MB of them."""
-
-    turns: int
-    resident_mb: float
-    open_files: int
-    threads: int
-    files: int
-    home_mb: float
-
-
-def days(ordeal: Ordeal, clock: Path, *, batches: int, turns: int, hours: float) -> list[Held]:
+def days(
+    ordeal: Ordeal, clock: Path, *, batches: int, turns: int, hours: float, tell: Callable[[Held], None] = lambda held: None
+) -> list[Held]:
     """So many turns a batch, so many hours between two batches, and the service keeps house whenever it is due."""
     held = []
     for batch in range(1, batches + 1):
@@ -40,10 +30,10 @@ def days(ordeal: Ordeal, clock: Path, *, batches: int, turns: int, hours: float)
         ordeal.wait_for_vectors()
         write_clock(clock, batch * hours * HOUR_S)
         # What the loop of the service does each minute, for a day of it does not last a minute here.
-        ordeal.client.post("/v1/maintain", {"action": "run", "duty": "history"})
-        for duty in ("trust", "tiers", "rotation", "backup", "rejected"):
-            ordeal.client.post("/v1/maintain", {"action": "run", "duty": duty})
-        held.append(_held(ordeal, batch * turns))
+        for duty in ("history", "trust", "tiers", "rotation", "backup", "rejected"):
+            ordeal.maintain({"action": "run", "duty": duty})
+        held.append(holds(ordeal.service, ordeal.settings, batch * turns))
+        tell(held[-1])
     return held
 
 
@@ -53,31 +43,6 @@ def jump(ordeal: Ordeal, clock: Path, turns: int) -> None:
         write_clock(clock, seconds)
         ordeal.talk(turns, wait=True)
         ordeal.wait_for_spool()
-
-
-def growth(held: list[Held]) -> dict[str, float]:
-    """What the last quarter of a use holds more than the second, in the median: in the first, caches fill."""
-    quarter = max(1, len(held) // 4)
-    before, after = (sorted(part, key=lambda one: one.resident_mb) for part in (held[quarter : 2 * quarter], held[-quarter:]))
-    first, last = (asdict(part[len(part) // 2]) for part in (before, after))
-    return {name: round(last[name] - first[name], 1) for name in first}
-
-
-def _held(ordeal: Ordeal, turns: int) -> Held:
-    pid = ordeal.service
-    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True).stdout
-    files = [path for path in ordeal.settings.home.rglob("*") if path.is_file() and "models" not in path.parts]
-    size = sum(path.stat().st_blocks * 512 for path in files)
-    process = Path(f"/proc/{pid}")
-    there = process.exists()
-    return Held(
-        turns, round(int(shown) / 1024, 1), len(os.listdir(process / "fd")) if there else 0,
-        len(os.listdir(process / "task")) if there else 0, len(files), round(size / 1e6, 1),
-    )  # fmt: skip
-
-
-def summary(held: list[Held]) -> dict[str, Any]:
-    return {"first": asdict(held[0]), "last": asdict(held[-1]), "growth_from_2nd_to_last_quarter": growth(held)}
 
 
 # -- a full disk ---------------------------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ class Gate:
         """From now on; connections there were are cut, as by whatever does such a thing to a server."""
         self._do(self._change(mode))
 
+    def passes(self, mode: Mode) -> bool:
+        """Whether what is said in this mode reaches the server."""
+        return mode in ("open", "slow")
+
     def close(self) -> None:
         self.set("refused")
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -60,7 +64,7 @@ class Gate:
         self._connections.add(writer)
         self.met[self._mode] += 1
         try:
-            if self._mode in ("open", "slow"):
+            if self.passes(self._mode):
                 await self._pass_on(reader, writer)
             while said := await reader.read(65_536):
                 if self._mode == "lying" and said:

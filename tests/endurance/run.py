@@ -16,9 +16,10 @@ from typing import Any
 
 from support.library import model_files
 
-from endurance.days import SmallDisk, days, fill_up, jump, summary
+from endurance.days import SmallDisk, days, fill_up, jump
 from endurance.fork_server import ForkServer, write_clock
 from endurance.gate import FAULTS
+from endurance.held import Held, faults_of, summary
 from endurance.ordeal import Ordeal
 from endurance.servers import servers, suffer
 
@@ -61,7 +62,7 @@ def faults(folder: Path, forks: ForkServer, until: float, seed: int) -> dict[str
         try:
             rounds = 0
             while rounds < 2 * len(FAULTS) or time.monotonic() < until:
-                suffer(ordeal, all_of_them, rounds, turns=20, met_by=tuple(all_of_them.gates))
+                suffer(ordeal, all_of_them, rounds, turns=10, met_by=tuple(all_of_them.gates))
                 ordeal.glance()
                 rounds += 1
                 if rounds % len(FAULTS) == 0:
@@ -81,8 +82,10 @@ def long_use(folder: Path, forks: ForkServer, turns: int, seed: int) -> dict[str
         ordeal = Ordeal(folder / "hermes", model_files(), forks, seed, clock=clock)
         try:
             batches = max(8, turns // _BATCH)
-            held = days(ordeal, clock, batches=batches, turns=turns // batches, hours=8)
-            _say(f"{turns} turns")
+            held = days(ordeal, clock, batches=batches, turns=turns // batches, hours=8, tell=_say_held)
+            _say(f"{turns} turns: {summary(held)['slope_per_1000_turns']} for 1,000")
+            piling = faults_of(held)
+            assert not piling, "\n".join(piling)
             jump(ordeal, clock, turns=50)
             ordeal.audit()
             if disk is not None:
@@ -124,6 +127,13 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     print(json.dumps(told, indent=2, ensure_ascii=False))
     return 0
+
+
+def _say_held(held: Held) -> None:
+    _say(
+        f"{held.turns} turns: {held.resident_mb} MB ({held.anon_mb} its own, {held.mapped_mb} mapped), {held.open_files} files open,"
+        f" {held.threads} threads, {held.files} files of {held.home_mb} MB"
+    )
 
 
 def _say(text: str) -> None:

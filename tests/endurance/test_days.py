@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from endurance.days import SmallDisk, days, fill_up, growth, jump
+from endurance.days import SmallDisk, days, fill_up, jump
 from endurance.fork_server import ForkServer, write_clock
+from endurance.held import growth
 from endurance.ordeal import Ordeal
 
 

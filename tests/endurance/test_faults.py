@@ -1,4 +1,4 @@
-"""Redis, Qdrant and the language model refused, hanging, slow and lying, at the wire and all at once.
+"""Redis, Qdrant, the language model and the embedder refused, hanging, slow and lying, at the wire and all at once.
 
 That the model was asked in each of its faults is waited for in the long form only: the service asks it every 15 s.
 """
@@ -27,5 +27,5 @@ def leaning(folder: Path, models: Path, forks: ForkServer) -> Iterator[tuple[Ord
 def test_every_fault_of_every_server_and_what_was_said_meanwhile_is_there(leaning: tuple[Ordeal, Servers]) -> None:
     ordeal, all_of_them = leaning
     for round_ in range(len(FAULTS)):
-        suffer(ordeal, all_of_them, round_, turns=6, met_by=("redis", "qdrant"))
+        suffer(ordeal, all_of_them, round_, turns=3, met_by=("redis", "qdrant", "embedder"))
     ordeal.audit()

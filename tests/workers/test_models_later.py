@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.embedding_server import MODEL, EmbeddingServer
+from support.embedding_server import MODEL, Directions
 from support.redis_server import free_port
 
 from workers.conftest import new_home
 from workers.running import Home, wait_until
-
-
-class Quick(EmbeddingServer):
-    """Vectors of no meaning, of another direction for each text."""
-
-    def vectors(self, texts: list[str]) -> list[list[float]]:
-        return [[float(byte) - 127.5 for byte in hashlib.shake_128(text.encode()).digest(self.dimension)] for text in texts]
 
 
 @pytest.fixture
@@ -54,7 +46,7 @@ def test_an_endpoint_that_comes_later_is_found_without_a_restart(early: tuple[Ho
     assert "words only" in shown and MODEL in shown and "the next one comes by itself" in shown
     assert MODEL in home.command("doctor").stdout
     assert home.client.get("/v1/status")["counters"]["models_not_loaded"]["value"] >= 1
-    with closing(Quick(64, port)):
+    with closing(Directions(64, port)):
         wait_until(lambda: bool((home.client.health() or {}).get("ready")), 120)
         wait_until(lambda: home.client.get("/v1/status")["pending_embeddings"] == 0)
         status = home.client.get("/v1/status")

@@ -6,6 +6,7 @@ not copied; memory.db has every embedding, and the first start fills the collect
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import sqlite3
@@ -176,6 +177,9 @@ class FullBackup:
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=folder))
         try:
             settings = load_settings({}, hermes_home=scratch)
+            # With this memory's model: an index of another one takes its embeddings for none.
+            values = settings.values.model_copy(update={"embedding": self._settings.values.embedding})
+            settings = dataclasses.replace(settings, values=values)
             settings.home.mkdir(mode=constants.DIRECTORY_MODE)
             shutil.copyfile(made / DATABASE, settings.database)
             restored = self._reopen(settings)
