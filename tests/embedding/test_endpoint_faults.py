@@ -88,3 +88,12 @@ def test_which_faults_may_pass_by_themselves() -> None:
     missing = EmbeddingError("fastembed is not installed.")
     missing.__cause__ = ImportError("fastembed")
     assert not may_pass(missing) and not may_pass(EmbeddingError("`embedding.base_url` is not set."))
+
+
+def test_a_full_backup_of_a_memory_with_another_model_proves_itself(engine: tuple[EmbeddingServer, Engine]) -> None:
+    _, one = engine
+    for text in ("The staging gateway listens on port 8443.", "Ines tunes the piano in May.", "渡船每天六点出发。"):
+        one.call_tool("fact_store", {"action": "add", "content": text}, CALLER)
+    embedded(one)
+    told = str(one.maintain({"action": "backup"}))
+    assert "questions answered" in told and "0 questions answered" not in told
