@@ -203,7 +203,7 @@ class Ordeal:
     def _kill(self, pid: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not alive(pid), 10)
+        wait_until(lambda: not alive(pid), 60)
 
     def change_files(self) -> None:
         """Some files are new, some have another edition, one is gone."""
