@@ -121,7 +121,7 @@ make_environment() {
         "$base" -m venv "$venv" ||
             fail "$base can't make environments. Debian and Ubuntu: apt install python3-venv. Or install uv."
     fi
-    : >"$venv/.memory-os-venv"
+    printf '%s\n' "$home" >"$venv/.memory-os-venv" # only this home's --uninstall may remove it
     rm -f "$venv.building"
 }
 

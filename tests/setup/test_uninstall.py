@@ -15,17 +15,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from memory_os import ground_truth
 from memory_os.config import Settings
-from memory_os_workers.setup import manifest, plugin_folder
+from memory_os_workers.setup import environment, manifest, plugin_folder
 from memory_os_workers.setup.host_config import enable_plugin, parse
 from memory_os_workers.setup.manifest import Manifest, change_file
 from memory_os_workers.setup.steps import StepState
-from memory_os_workers.setup.uninstall import (
-    VENV_MARK,
-    own_venv,
-    planned_removals,
-    remove_environment,
-    run_uninstall,
-)
+from memory_os_workers.setup.uninstall import planned_removals, remove_environment, run_uninstall
 
 CONFIG = b"# by hand\nmodel:   # inline\r\n  default: x\nplugins:\n    enabled: [foo]   # mine"
 
@@ -162,12 +156,23 @@ def test_one_step_that_fails_does_not_keep_the_others(settings: Settings) -> Non
     assert (settings.home / manifest.NAME).exists(), "the record is needed for the next try"
 
 
-def test_only_an_environment_of_ours_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+def test_an_environment_that_another_home_made_stays(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MEMORY_OS_VENV named that of another home, which still runs from it."""
+    installed(settings)
+    other = tmp_path / "other" / "memory-os"
+    venv = other / "venv"
+    venv.mkdir(parents=True)
+    (venv / environment.MARK).write_text(f"{other}\n", "utf-8")
+    monkeypatch.setattr(sys, "prefix", str(venv))
     monkeypatch.setattr(sys, "base_prefix", "/usr")
-    assert own_venv() is None
-    (tmp_path / VENV_MARK).touch()
-    assert own_venv() == tmp_path
+    environment.join(venv, settings.home)
+    assert f"keep the environment {venv}" in planned_removals(settings, purge=False)[-1]
+    results = {result.name: result for result in run_uninstall(settings, purge=True)}
+    assert str(other) in results["files"].detail and "stays" in results["files"].detail
+    remove_environment(settings)
+    assert (venv / environment.MARK).exists()
 
 
 def test_a_command_can_remove_the_environment_it_runs_in(settings: Settings) -> None:
@@ -175,7 +180,7 @@ def test_a_command_can_remove_the_environment_it_runs_in(settings: Settings) -> 
     installed(settings)
     venv = settings.home / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    (venv / VENV_MARK).touch()
+    (venv / environment.MARK).touch()
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(venv), "platbase": str(venv)}))
     ours = Path(sysconfig.get_path("purelib"))
     for name in ("rich", "click", "pygments", "markdown_it"):

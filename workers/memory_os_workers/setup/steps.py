@@ -16,7 +16,7 @@ from memory_os.config import Settings
 from memory_os.errors import HostError, SoulRejected
 
 from memory_os_workers.client import ensure_service, stop_service
-from memory_os_workers.setup import host_config, manifest, plugin_folder, round_trip
+from memory_os_workers.setup import environment, host_config, manifest, plugin_folder, round_trip
 from memory_os_workers.setup.host import HOW_TO_GET_HERMES, Host, find_host
 from memory_os_workers.setup.plan import Options, Planned, planned
 
@@ -103,6 +103,8 @@ def _folders(run: Installation) -> str:
     run.record.python = sys.executable
     run.record.host_python = str(run.host.python) if run.host else ""
     manifest.save(settings, run.record)
+    if venv := environment.current():
+        environment.join(venv, settings.home)
     return str(settings.home)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,8 @@ from memory_os.errors import HostError, MemoryOSError
 
 from memory_os_workers.client import stop_service
 from memory_os_workers.setup import host_config, manifest, plugin_folder
+from memory_os_workers.setup.environment import current, why_kept
 from memory_os_workers.setup.steps import StepResult, StepState, read_config, rulebook_file
-
-# setup.sh leaves this in a venv it made; no other folder is ever removed as one.
-VENV_MARK = ".memory-os-venv"
 
 # What can be made again from what stays.
 _DERIVED = ("run", "models", "logs", manifest.NAME)
@@ -46,8 +43,11 @@ def planned_removals(settings: Settings, *, purge: bool) -> list[str]:
         f"keep the shared fabric in {settings.fabric_dir} and the vault in {settings.vault}"
         + (", unless setup made them and they are empty" if purge else ""),
     ]
-    venv = own_venv()
-    return [*lines, f"remove the environment {venv}"] if venv else lines
+    venv = current()
+    if venv is None:
+        return lines
+    kept = why_kept(venv, settings.home)
+    return [*lines, f"keep the environment {venv}: {kept}" if kept else f"remove the environment {venv}"]
 
 
 def run_uninstall(settings: Settings, *, purge: bool = False) -> Iterator[StepResult]:
@@ -64,12 +64,6 @@ def run_uninstall(settings: Settings, *, purge: bool = False) -> Iterator[StepRe
         yield StepResult("files", StepState.SKIPPED, "kept, because a step above failed; run uninstall again")
         return
     yield StepResult("files", StepState.DONE, _files(leaving))
-
-
-def own_venv() -> Path | None:
-    """The environment this process runs in, if setup.sh made it."""
-    prefix = Path(sys.prefix)
-    return prefix if (prefix / VENV_MARK).is_file() and sys.prefix != sys.base_prefix else None
 
 
 def _service(leaving: Leaving) -> str:
@@ -135,13 +129,13 @@ _STEPS: dict[str, Callable[[Leaving], str]] = {
 
 
 def remove_environment(settings: Settings) -> None:
-    """The last act: remove the environment this process runs in, and our folder if that leaves it empty.
+    """The last act: remove the environment this process runs in, if it is this home's, and our folder if that empties it.
 
     After it nothing can be imported any more, so whatever there is to print has to be printed before.
     """
-    venv = own_venv()
+    venv = current()
     try:
-        if venv is not None:
+        if venv is not None and not why_kept(venv, settings.home):
             shutil.rmtree(venv)
         if settings.home.is_dir():
             _drop_if_empty(settings.home)
@@ -159,10 +153,13 @@ def _files(leaving: Leaving) -> str:
             _drop_if_empty(folder)
     except OSError as error:
         raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
-    venv = own_venv()
+    venv = current()
     left = [path for path in home.iterdir() if path != venv] if home.is_dir() else []
-    kept = f"memory kept in {home}" if left else f"nothing is left in {home}"
-    return f"{kept}; the environment {venv} goes last" if venv else kept
+    told = f"memory kept in {home}" if left else f"nothing is left in {home}"
+    if venv is None:
+        return told
+    kept = why_kept(venv, home)
+    return f"{told}; the environment {venv} stays: {kept}" if kept else f"{told}; the environment {venv} goes last"
 
 
 def _shared_made(leaving: Leaving) -> list[Path]:
