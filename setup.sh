@@ -174,11 +174,23 @@ while [ "$count" -gt 0 ]; do
     esac
 done
 
-if [ -n "$dry_run" ] && [ "$command" = uninstall ]; then
-    say "Nothing is changed. ./setup.sh --uninstall would:"
-    if [ -x "$venv/bin/memory-os" ]; then exec "$venv/bin/memory-os" uninstall "$@"; fi
-    say "  install memory-os into $venv first: it is not there, and it knows what to undo in $hermes_home"
-    exit 0
+recorded_python() { # the one this home was set up with; MEMORY_OS_VENV may have been another then
+    [ -f "$home/install.json" ] || return 1
+    found=$(sed -n 's/^ *"python": "\(.*\)",\{0,1\}$/\1/p' "$home/install.json")
+    [ -n "$found" ] && "$found" -P -c 'import memory_os_workers.setup.uninstall' >/dev/null 2>&1 && printf '%s\n' "$found"
+}
+
+size="about 400 MB on disk, from a package index"
+if [ "$command" = uninstall ]; then
+    [ -z "$dry_run" ] || say "Nothing is changed. ./setup.sh --uninstall would:"
+    if [ -x "$venv/bin/memory-os" ] && { [ -n "$dry_run" ] || sound; }; then exec "$venv/bin/memory-os" uninstall "$@"; fi
+    if found=$(recorded_python); then exec "$found" -P -m memory_os_workers.cli uninstall "$@"; fi
+    if [ -n "$dry_run" ]; then
+        say "  install memory-os into $venv first ($size): it is not there, and it knows what to undo in $hermes_home"
+        exit 0
+    fi
+    say "$venv is missing or broken, and what it holds knows what to undo in $hermes_home. So it is made again first
+($size), undoes the installation, and is removed again. Without an index this fails and changes nothing in $hermes_home."
 fi
 if [ -n "$dry_run" ]; then
     say "Nothing is changed. ./setup.sh would:"
@@ -187,11 +199,8 @@ if [ -n "$dry_run" ]; then
     exec "$base" "$here/workers/memory_os_workers/setup/plan.py" "$@"
 fi
 
-if [ "$command" = uninstall ] && [ -x "$venv/bin/memory-os" ] && sound; then
-    exec "$venv/bin/memory-os" uninstall "$@"
-fi
 say "environment: $venv"
 sound || make_environment
-say "packages: installing (the first time takes a minute)"
+say "packages: installing (the first time takes a minute; $size)"
 install
 exec "$venv/bin/memory-os" "$command" "$@"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -109,6 +110,34 @@ def test_uninstall_of_nothing_builds_nothing(tools: Path, tmp_path: Path, trace:
     assert list(tmp_path.iterdir()) == [tools]
     (tmp_path / ".hermes" / trace).mkdir(parents=True)
     assert "no Python" in setup_sh(tools, tmp_path, "--uninstall").stderr, "what is left of an installation is undone"
+
+
+def test_uninstall_without_an_environment_says_what_it_needs_before_it_builds(tools: Path, tmp_path: Path) -> None:
+    broken = tools / "uv"
+    broken.write_text("#!/bin/sh\necho no index >&2\nexit 1\n")
+    broken.chmod(0o755)
+    (tmp_path / ".hermes" / "plugins" / "memory-os").mkdir(parents=True)
+    done = setup_sh(tools, tmp_path, "--uninstall", "--python", sys.executable)
+    assert done.returncode != 0
+    said, _, then = done.stderr.partition("no index")
+    assert "made again first" in said and "MB" in said and "Without an index" in said
+    assert not then.strip()
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_uninstall_runs_in_the_environment_of_the_record(tools: Path, tmp_path: Path, works: bool) -> None:
+    """MEMORY_OS_VENV was set when it was installed, and is not now."""
+    python = tmp_path / "else where" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\n[ "$2" = -c ] && exit {int(not works)}\necho "$@"\n')
+    python.chmod(0o755)
+    record = tmp_path / ".hermes" / "memory-os" / "install.json"
+    record.parent.mkdir(parents=True)
+    record.write_text(json.dumps({"host_python": "/x", "python": str(python), "version": "1"}, indent=2), "utf-8")
+    done = setup_sh(tools, tmp_path, "--uninstall", "--dry-run", "--purge", "--python", sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ("-P -m memory_os_workers.cli uninstall --dry-run --purge\n" if works else "")
+    assert ("install memory-os into" in done.stderr) is not works
 
 
 def test_a_kept_memory_is_something_to_purge(tools: Path, tmp_path: Path) -> None:
