@@ -142,13 +142,20 @@ lock() { # which packages: with a Qdrant server its client too
 }
 
 install() {
+    # Commands of this environment say "is being upgraded" while it stands and this process runs.
+    printf '%s\n' $$ >"$venv/.upgrading"
+    packages || { rm -f "$venv/.upgrading"; fail "the packages could not be installed; run ./setup.sh again"; }
+    rm -f "$venv/.upgrading"
+}
+
+packages() { # in a condition the shell does not end at a failure by itself: each step says so
     if command -v uv >/dev/null 2>&1; then
-        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/$(lock)"
-        uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
+        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/$(lock)" &&
+            uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
     else
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            -r "$here/$(lock)"
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
+            -r "$here/$(lock)" &&
+            "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
     fi
 }
 

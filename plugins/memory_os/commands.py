@@ -176,6 +176,8 @@ def run_cli(args: Any) -> None:
     home, python = current_home(), paths.launch_config().python
     if not python:
         sys.exit("memory-os: launch.json is missing beside the plugin. Run `./setup.sh` of memory-os again.")
+    if launch.is_upgrading(python):
+        sys.exit("memory-os is being upgraded; try again in a minute.")
     command = launch.command_line(python, *(args.arguments or ["--help"]))
     try:
         finished = subprocess.run(command, env=launch.service_environment(home), check=False)

@@ -123,6 +123,18 @@ def command_line(python: str, *arguments: str) -> list[str]:
     return [python, "-P", "-m", "memory_os_workers.cli", *arguments]
 
 
+def is_upgrading(python: str) -> bool:
+    """Whether `setup.sh`, which still runs, is replacing the packages of this environment. A killed one's mark says nothing."""
+    mark = Path(python).parent.parent / ".upgrading"
+    try:
+        os.kill(int(mark.read_text("ascii")), 0)
+    except PermissionError:
+        return True  # another user's process: it is alive
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def service_environment(home: Home) -> dict[str, str]:
     """Ours without what steers the host's interpreter: the service has a venv of its own."""
     environment = {

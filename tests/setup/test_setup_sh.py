@@ -124,6 +124,22 @@ def test_uninstall_without_an_environment_says_what_it_needs_before_it_builds(to
     assert not then.strip()
 
 
+def test_a_mark_stands_while_packages_are_replaced_and_a_failure_takes_it_away(tools: Path, tmp_path: Path) -> None:
+    """By it the commands of that environment know why their modules are missing."""
+    uv = tools / "uv"
+    uv.write_text(
+        '#!/bin/sh\ncase $1 in\nvenv) mkdir -p "$5/bin" ;;\n'
+        '*) read -r pid <"${5%/bin/python}/.upgrading"; echo "mark: $pid $PPID" >&2; exit 1 ;;\nesac\n'
+    )
+    uv.chmod(0o755)
+    done = setup_sh(tools, tmp_path, "--python", sys.executable)
+    assert done.returncode == 1 and "could not be installed" in done.stderr
+    (mark,) = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("mark: ")]
+    assert mark[0] == mark[1], "the process id of setup.sh"
+    venv = tmp_path / ".hermes" / "memory-os" / "venv"
+    assert sorted(path.name for path in venv.iterdir()) == [".memory-os-venv", "bin"]
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_uninstall_runs_in_the_environment_of_the_record(tools: Path, tmp_path: Path, works: bool) -> None:
     """MEMORY_OS_VENV was set when it was installed, and is not now."""

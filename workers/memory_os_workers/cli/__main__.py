@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from memory_os_workers.cli import main
+from memory_os_workers.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())
