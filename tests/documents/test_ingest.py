@@ -487,7 +487,7 @@ def test_health(documents: Documents, settings: Settings) -> None:
     health = documents.health()
     assert health.state is State.OK
     assert health.figures == {"ok": 1, "skipped": 1, "passages": 1}
-    assert health.detail == "1 documents, 1 passages; 1 could not be taken (b.svg: SVG is not supported)"
+    assert health.detail == "1 document, 1 passage; 1 could not be taken (b.svg: SVG is not supported)"
     write(settings.vault / "c.md", "")
     write(settings.vault / "d.md", "")
     documents.ingest(settings.vault)

@@ -316,7 +316,7 @@ def test_no_import_brings_it_back(home: Home) -> None:
     host.message("s1", "user", "The safe opens with quillfeather.", NOW)
     home.memory.sessions.import_history(now=NOW + 500)
     result = home.forget(id=home.handle("safe"))
-    assert any("state.db" in note for note in result["notes"])
+    assert any("state.db" in note and "agent.log" in note for note in result["notes"])
     home.store.set_meta("sessions.host_mark", "0")
     home.memory.sessions.import_history(now=NOW + 2000)
     assert home.memory.found("quillfeather") == []

@@ -23,7 +23,7 @@ from memory_os.errors import (
     StoreCorrupt,
     VectorsError,
 )  # fmt: skip
-from memory_os_workers.cli import COMMANDS, cli, main
+from memory_os_workers.cli import COMMANDS, cli, documents, main
 from memory_os_workers.cli.invocation import exit_code
 from memory_os_workers.cli.status import findings
 
@@ -272,6 +272,21 @@ def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) 
     warm.json("facts", "remove", handle)
 
 
+def test_reindex_says_whether_search_by_meaning_is_whole(warm: Command) -> None:
+    code, out, _ = warm("reindex")
+    assert code == 0 and "in this version's form: " in out and out.rstrip().endswith("Search by meaning is whole."), out
+    assert set(warm.json("reindex")) == {"points"}
+
+
+@pytest.mark.parametrize(("points", "waiting", "said"), [
+    (1, 0, "1 point. Search by meaning is whole."),
+    (2, 1, "2 points. 1 passage still waits for its vector"),
+    (0, 2, "0 points. 2 passages still wait for their vector"),
+])  # fmt: skip
+def test_what_a_reindex_could_not_embed_is_told(points: int, waiting: int, said: str) -> None:
+    assert said in documents._rebuilt(points, waiting)
+
+
 def test_facts_are_told_in_a_line_each(warm: Command) -> None:
     _, out, _ = warm("facts", "add", "The quay crane is yellow", "--entity", "quay crane", "--entity", "harbour")
     lines = out.splitlines()
@@ -390,7 +405,7 @@ def test_ingest_names_what_needs_a_look_and_then_the_totals(warm: Command, tmp_p
     (tmp_path / "blob.md").write_bytes(b"\x00\x01\x02\xff" * 500)
     lines = warm("ingest", str(tmp_path))[1].splitlines()
     assert not any("jetty.md" in line for line in lines) and sum("blob.md" in line for line in lines) == 1
-    totals = next(number for number, line in enumerate(lines) if line.startswith("1 taken in, 1 skipped; 1 passages"))
+    totals = next(number for number, line in enumerate(lines) if line.startswith("1 taken in, 1 skipped; 1 passage"))
     assert totals == 2, lines
     assert "pending_embeddings" in warm.json("ingest", str(tmp_path), code=1)
 

@@ -181,7 +181,7 @@ def _queue(pipeline: dict[str, Any]) -> Finding:
         return ok("queue", "none: the service does the work itself")
     workers, depth = len(pipeline.get("workers") or {}), pipeline.get("depth", 0)
     where = "the bundled one" if mode == "embedded" else pipeline.get("address")
-    return ok("queue", f"{where}: {workers} worker{'s' * (workers != 1)} alive, {depth} jobs waiting")
+    return ok("queue", f"{where}: {workers} worker{'s' * (workers != 1)} alive, {depth} job{'s' * (depth != 1)} waiting")
 
 
 def _health(status: dict[str, Any]) -> Iterator[Finding]:

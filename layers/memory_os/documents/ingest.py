@@ -272,7 +272,9 @@ class Documents:
             return Health(State.EMPTY, "no documents", "`memory-os ingest PATH` takes some in.", figures)
         aside = self._untaken(int(figures.get("skipped", 0)) + int(figures.get("unreadable", 0)))
         aside += f"; {figures['waiting']} still being written" if last.waiting else ""
-        return Health(State.OK, f"{figures.get('ok', 0)} documents, {passages} passages{aside}", figures=figures)
+        taken = int(figures.get("ok", 0))
+        detail = f"{taken} document{'s' * (taken != 1)}, {passages} passage{'s' * (passages != 1)}{aside}"
+        return Health(State.OK, detail, figures=figures)
 
     def _untaken(self, count: int) -> str:
         """How many files could not be taken, and of the last two which and why."""

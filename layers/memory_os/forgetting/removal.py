@@ -21,7 +21,7 @@ __all__ = ["Removal"]
 
 _HOST_KEEPS = (
     "Hermes keeps its own history in state.db, which memory-os never writes; what was forgotten is not imported from there"
-    " again. `hermes sessions delete <id>` removes a session there."
+    " again. `hermes sessions delete <id>` removes a session there. Its logs (logs/agent.log) may quote what was said, too."
 )
 
 

@@ -15,7 +15,6 @@ from memory_os_workers.cli.invocation import (
     json_option,
     pass_invocation,
     print_table,
-    print_tree,
 )
 
 if TYPE_CHECKING:
@@ -59,9 +58,23 @@ def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
 @pass_invocation
 def reindex(invocation: Invocation) -> int:
     """Build the vector collection anew from memory.db, after a change of model or a damage."""
-    result = follow(invocation, invocation.service().stream("/v1/reindex"), "reindex")
-    invocation.show(result, lambda out: print_tree(out, result))
+    client = invocation.service()
+    result = follow(invocation, client.stream("/v1/reindex"), "reindex")
+    waiting = int(client.get("/v1/status").get("pending_embeddings", 0))
+    invocation.show(result, lambda out: out.print(_rebuilt(result["points"], waiting)))
     return OK
+
+
+def _rebuilt(points: int, waiting: int) -> str:
+    """What a reindex has brought: a bare number would not say whether what `status` asked for is done."""
+    whole = _still_waiting(waiting) if waiting else "Search by meaning is whole."
+    return f"The collection is built anew, in this version's form: {points} point{'s' * (points != 1)}. {whole}"
+
+
+def _still_waiting(passages: int) -> str:
+    if passages == 1:
+        return "1 passage still waits for its vector; until then its words find it."
+    return f"{passages} passages still wait for their vector; until then their words find them."
 
 
 def follow(invocation: Invocation, lines: Iterator[dict[str, Any]], title: str) -> dict[str, Any]:
@@ -97,9 +110,10 @@ def _render_reports(out: Console, reports: list[dict[str, Any]], waiting: int) -
         print_table(out, ("status", "file", "reason"), rows)
     total = {name: sum(report[name] for report in reports) for name in (*_OUTCOMES, "excluded", "chunks")}
     told = ", ".join(f"{total[name]} {said}" for name, said in _OUTCOMES.items() if total[name] or name == "ok")
-    out.print(f"{told}; {total['chunks']} passages" + f" ({total['excluded']} not looked at)" * bool(total["excluded"]))
+    chunks = f"{total['chunks']} passage{'s' * (total['chunks'] != 1)}"
+    out.print(f"{told}; {chunks}" + f" ({total['excluded']} not looked at)" * bool(total["excluded"]))
     if waiting:
-        out.print(f"{waiting} passages still wait for their vector; until then their words find them.")
+        out.print(_still_waiting(waiting))
 
 
 def _skipped(report: dict[str, Any]) -> bool:
