@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from memory_os.errors import BadRequest
 from memory_os.facts import Facts
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.memory import Scope
+from memory_os.recall.ledger import Missed
 from sessions.conftest import LOCAL, NOW, Memory, open_memory, switch_off, switch_on
 
 BLOCK = """<memory-context>
@@ -242,6 +244,25 @@ def test_a_missed_recall_is_counted(home: Home) -> None:
     row = home.memory.store.row("SELECT value, last_reason FROM counters WHERE name = 'recall_missed'")
     assert row is not None
     assert tuple(row) == (1, "deadline after 312 ms")
+
+
+def test_the_turn_a_missed_recall_was_for_is_told_and_counted_once_that_is_on_record(home: Home) -> None:
+    told: list[Missed] = []
+    home.capture.came_late = told.append
+    record = {"v": 1, "type": "missed", "at": NOW, "what": "recall", "reason": "timeout", "milliseconds": 312}
+    home.capture.take({**record, "what": "tool", "turn_id": "t"})
+    home.capture.take(record)  # of a plugin that did not say so yet
+    assert told == []
+    home.capture.take({**record, "turn_id": "t", "session_id": "s", "platform": "telegram", "user": "telegram:4", "profile": "p"})
+    assert told == [Missed("t", "s", "p/telegram:4", "telegram", NOW, "timeout after 312 ms", 312.0)]
+
+    def locked(_: Missed) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    home.capture.came_late = locked
+    with pytest.raises(sqlite3.OperationalError):
+        home.capture.take({**record, "turn_id": "t"})
+    assert home.memory.store.value("SELECT value FROM counters WHERE name = 'recall_missed'") == 2
 
 
 # -- the host's memory tool ----------------------------------------------------------------------------------------

@@ -45,10 +45,13 @@ class Service:
             "v": 1, "type": "turn", "turn_id": f"{session}:{self.written}", "session_id": session, "platform": "cli", "user": "local",
             "profile": "default", "at": time.time() - 3600, "user_message": text, "assistant_response": answer, **more,
         }  # fmt: skip
-        path = self.settings.spool_dir / f"{time.time_ns():020}-{self.written:08x}.json"
-        path.write_text(json.dumps(record), "utf-8")
+        self.spooled(record)
         if drain:
             self.engine.drain_spool()
+
+    def spooled(self, record: dict[str, Any]) -> None:
+        self.written += 1
+        (self.settings.spool_dir / f"{time.time_ns():020}-{self.written:08x}.json").write_text(json.dumps(record), "utf-8")
 
     def embed(self) -> None:
         while self.engine.index_pending(64):
@@ -374,6 +377,36 @@ def test_rediscoveries_are_observed(words: Service) -> None:
 
 
 # -- opening and closing -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", ["before", "after", "hung up", "in time"])
+def test_what_came_too_late_for_the_prompt_was_neither_ignored_nor_held_against_a_look_up(words: Service, told: str) -> None:
+    fact = "The staging gateway listens on port 8443."
+    words.tool("fact_store", action="add", content=fact)
+    asked, turn = "Which port does the staging gateway use?", "late-1"
+    at = time.time()
+    miss = {"v": 1, "type": "missed", "at": at, "what": "recall", "reason": "timeout", "milliseconds": 300, "turn_id": turn,
+            "session_id": "s2", "platform": "cli", "user": "local", "profile": "default"}  # fmt: skip
+    if told == "before":
+        words.spooled(miss)
+        words.engine.drain_spool()
+    payload = {"v": 1, "turn_id": turn, "session_id": "s2", "platform": "cli", "user": "local", "profile": "default",
+               "user_message": asked, "at": at}  # fmt: skip
+    answer = words.engine.recall(payload, lambda: told == "hung up")
+    assert fact in answer["context"]
+    if told == "after":
+        words.spooled({**miss, "at": time.time()})
+        words.engine.drain_spool()
+    call = {"tool": "session_search", "arguments": {"query": "staging gateway port"}, "turn_id": turn, "session_id": "s2",
+            "user": "local", "profile": "default"}  # fmt: skip
+    verdict = words.engine.check(call)["verdict"]
+    words.said(asked, "It listens on 8443.", session="s2", turn_id=turn, at=at)
+    outcome, uses = words.engine.explain(turn)["outcome"], words.engine.store.value("SELECT count(*) FROM line_uses")
+    moved = words.engine.store.value("SELECT count(*) FROM trust_moves")
+    total = words.engine.report({"user": "local"})["total"]
+    given = (outcome != "late", verdict == "rediscovery", uses, moved, total["injections"], total["used"])
+    assert given == ((True, True, 1, 1, 1, 1) if told == "in time" else (False, False, 0, 0, 0, 0))
+    assert words.engine.status()["recalls"].get("late", 0) == (told != "in time")
 
 
 def test_a_restart_remembers(tmp_path: Path) -> None:

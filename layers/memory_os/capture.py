@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -17,6 +17,7 @@ from memory_os.config import Settings
 from memory_os.errors import BadRequest
 from memory_os.facts import Fact, Facts, Statement
 from memory_os.memory import Author, Scope, content_hash
+from memory_os.recall.ledger import Missed
 from memory_os.redact import redact
 from memory_os.sessions import CapturedTurn, Sessions
 from memory_os.sessions.archive import sane_time
@@ -54,6 +55,8 @@ class Capture:
         self.sessions = sessions
         self.facts = facts
         self.settings = settings
+        # Told before the miss is counted: a record whose correction failed comes again.
+        self.came_late: Callable[[Missed], None] = lambda _: None
 
     def take(self, record: Mapping[str, Any]) -> Captured:
         """Store one record. Raises BadRequest for one that no version of the plugin writes; StoreError stays retryable."""
@@ -221,8 +224,14 @@ class Capture:
         if what not in _MISSED:
             raise BadRequest(f"A missed {what[:40]!r}; known are {' and '.join(_MISSED)}.")
         milliseconds = record.get("milliseconds")
-        waited = f" after {milliseconds} ms" if isinstance(milliseconds, (int, float)) else ""
-        self.store.count("recall_missed" if what == "recall" else "tool_missed", reason=f"{_string(record, 'reason')}{waited}")
+        milliseconds = float(milliseconds) if isinstance(milliseconds, (int, float)) else None
+        reason = _string(record, "reason") + ("" if milliseconds is None else f" after {milliseconds:.0f} ms")
+        turn_id = _string(record, "turn_id")
+        if what == "recall" and turn_id:
+            session_id, platform = _string(record, "session_id"), _string(record, "platform")
+            scope = self._scope(record).key
+            self.came_late(Missed(turn_id, session_id, scope, platform, _time(record), reason, milliseconds or 0.0))
+        self.store.count("recall_missed" if what == "recall" else "tool_missed", reason=reason)
         return Captured("counted")
 
 

@@ -36,7 +36,7 @@ from memory_os.maintenance.requests import answer as maintenance_answer
 from memory_os.maintenance.schema import maintenance as maintenance_migrations
 from memory_os.memory import Author
 from memory_os.recall import Query, Recall, query_of, scope_of
-from memory_os.recall.ledger import best_first, scores_of
+from memory_os.recall.ledger import Missed, best_first, put_at, scores_of
 from memory_os.recall.rendering import one_line
 from memory_os.recall.selection import Decision
 from memory_os.searching import Searching
@@ -137,8 +137,11 @@ class Engine:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    def recall(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """What the hook injects for one turn: `{"context", "outcome", "reason", "lines"}`. Raises BadRequest."""
+    def recall(self, payload: Mapping[str, Any], gone: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+        """What the hook injects for one turn: `{"context", "outcome", "reason", "lines"}`. Raises BadRequest.
+
+        `gone`: whether the caller has given up by now, so that the answer reaches nobody.
+        """
         query = query_of(payload, self.settings.values.scopes.aliases)
         if payload.get("dry_run"):
             return self._explained(query)
@@ -147,6 +150,9 @@ class Engine:
         if recalled is None:
             recalled = self.recaller.for_turn(query)
             self.ground_truth.began(query, recalled)
+        missed = self.recaller.ledger.missed(query) or (_hung_up(query) if query.turn_id and gone() else None)
+        if missed is not None:
+            self._came_late(missed)
         return {
             "mode": self.settings.values.ground_truth.mode,
             "context": recalled.context,
@@ -156,6 +162,11 @@ class Engine:
             "milliseconds": round(recalled.milliseconds, 2),
             "lines": [{"handle": line.scored.passage.handle, "text": line.text} for line in recalled.lines],
         }
+
+    def _came_late(self, missed: Missed) -> None:
+        """A turn went on before its answer came; it or its connection told so."""
+        self.recaller.ledger.too_late(missed)
+        self.ground_truth.came_late(missed.turn_id)
 
     def drain_spool(self) -> int:
         """Take what hooks have written. Returns how many records."""
@@ -244,6 +255,7 @@ class Engine:
         self.recaller.session_off = self.sessions.is_off
         self.recaller.first_turn_extras = self._first_turn
         self.recaller.notes = self.ground_truth.notes
+        self.capture.came_late = self._came_late
         self.taking_back.forgotten = self.ground_truth.forgotten
         self.forgetting.drop_backups = self.maintenance.full.drop
         self.forgetting.resting_on = self.understanding.resting_on
@@ -318,6 +330,11 @@ class Engine:
             if isinstance(count, int) and count > 0:
                 self.store.count("plugin_faults", count, reason=plain_text(name))
 
+
+
+def _hung_up(query: Query) -> Missed:
+    """Of this very question: the turn may ask again."""
+    return Missed(query.turn_id, query.session_id, query.scope.key, query.platform, put_at(query), "the turn had gone on")
 
 
 def _author(given: Mapping[str, Any]) -> Author:

@@ -120,7 +120,8 @@ def _recall_figures(engine: Engine) -> dict[str, Any]:
     times = sorted(
         row["milliseconds"]
         for row in engine.store.rows(
-            "SELECT milliseconds FROM recalls WHERE outcome IN ('injected', 'nothing') ORDER BY at DESC LIMIT 1000"
+            "SELECT milliseconds FROM recalls WHERE outcome IN ('injected', 'nothing') OR (outcome = 'late' AND arms != '{}')"
+            " ORDER BY at DESC LIMIT 1000"
         )
     )
     figures: dict[str, Any] = {row["outcome"]: row["n"] for row in outcomes}

@@ -193,7 +193,9 @@ def recalled(home: Home, payload: dict[str, Any]) -> str:
     try:
         answer = recall.ask(home, payload)
     except recall.Missed as missed:
-        record_missed(home, "recall", missed.reason, missed.seconds)
+        record_missed(home, "recall", missed.reason, missed.seconds, **_asked_for(payload))
+        # Told at once: the service may have found something, and is not to hold a tool call for what this turn never got.
+        courier.nudge(home)
         return ""
     context = answer.get("context")
     shown = context if isinstance(context, str) else ""
@@ -271,9 +273,13 @@ def whose(identity: Identity) -> dict[str, str]:
     return {"session_id": identity.session_id, "user": identity.user, "profile": identity.profile}
 
 
-def record_missed(home: Home, what: str, reason: str, seconds: float) -> None:
-    """Put on record that an answer did not come in time, so that `status` can count it."""
-    record = {"v": 1, "type": "missed", "at": time.time(), "what": what, "reason": reason}
+def record_missed(home: Home, what: str, reason: str, seconds: float, **turn_of_it: str) -> None:
+    """Put on record that an answer did not come in time, so that `status` can count it.
+
+    With the turn it was for, the ledger does not claim that what was found stood in the prompt. The record lies before
+    the turn's own in the spool, so nobody judges that turn before.
+    """
+    record = {"v": 1, "type": "missed", "at": time.time(), "what": what, "reason": reason, **turn_of_it}
     try:
         spool.write(home, {**record, "milliseconds": round(seconds * 1000)})
     except OSError as error:
@@ -300,6 +306,10 @@ def _note_compaction(home: Home, identity: Identity, visible: window.Window) -> 
     if shared().compacted.get(key) != visible.summary:
         shared().compacted.put(key, visible.summary)
         courier.observe(home, "compaction", **whose(identity))
+
+
+def _asked_for(payload: dict[str, Any]) -> dict[str, str]:
+    return {name: payload[name] for name in ("turn_id", "session_id", "platform", "user", "profile")}
 
 
 def _seconds(milliseconds: Any) -> float:

@@ -148,6 +148,17 @@ def test_a_service_in_any_state_does_not_touch_the_turn(peer: Peer, spooled: Spo
     missed = [record for record in spooled() if record["type"] == "missed"]
     assert len(missed) == (conduct != "not_ours")
     assert all(record["what"] == "recall" and record["reason"] and record["milliseconds"] >= 0 for record in missed)
+    whose = {"turn_id": "s1:t:1", "session_id": "s1", "platform": "cli", "user": "local", "profile": "default"}
+    assert all(whose.items() <= record.items() for record in missed)
+
+
+def test_a_miss_is_told_at_once_and_lies_before_its_turn(home: paths.Home, peer: Peer, spooled: Spooled) -> None:
+    peer.conduct = lambda connection, path, body: None if path == "/v1/recall" else reply(connection, {})
+    assert pre() is None
+    assert courier.wait_empty(5)
+    assert peer.asked("/v1/spool") == [{}]
+    post()
+    assert [record["type"] for record in spooled()] == ["missed", "turn"]
 
 
 # -- capture -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from memory_os.errors import BadRequest
-from memory_os.recall.ledger import LEDGER_DAYS
-from support.library import DAY, NOW, Library
+from memory_os.recall.ledger import LEDGER_DAYS, TOO_LATE, Missed
+from support.library import DAY, LOCAL, NOW, Library
 
 from recall.notes import NOTES
 
@@ -126,3 +126,54 @@ def test_the_ledger_survives_a_restart(tmp_path: Path) -> None:
     second = Library.open(tmp_path, dense=False)
     assert second.recall.ledger.explain("t")["lines"][0]["text"] == NOTES["port"]
     second.close()
+
+
+# -- what came too late --------------------------------------------------------------------------------------------
+
+
+def gave_up(turn: str, at: float = NOW + 0.3) -> Missed:
+    return Missed(turn, "session", LOCAL.key, "cli", at, "timeout after 300 ms")
+
+
+def assert_late(library: Library, turn: str) -> None:
+    explained = library.recall.ledger.explain(turn)
+    assert (explained["outcome"], explained["tokens"]) == ("late", 0)
+    assert explained["reason"].startswith(f"{TOO_LATE}: timeout after 300 ms")
+    found = explained["lines"][0]
+    assert (found["text"], found["shown"], found["reason"]) == (NOTES["port"], False, TOO_LATE)
+    assert not library.store.value("SELECT sum(uses) FROM passages")
+
+
+def test_what_was_found_and_reached_nobody_is_late_and_nothing_of_it_shown(library: Library) -> None:
+    library.ask(PORT, turn="t")
+    for _ in range(2):  # its record may come twice
+        library.recall.ledger.too_late(gave_up("t"))
+        assert_late(library, "t")
+
+
+def test_a_recall_that_ends_after_its_turn_gave_up_is_late_from_the_start(library: Library) -> None:
+    library.recall.ledger.too_late(gave_up("t"))
+    library.ask(PORT, turn="t", now=NOW + 5, asked_at=NOW)
+    assert_late(library, "t")
+
+
+def test_a_turn_that_is_asked_again_and_answered_was_given_its_lines(library: Library) -> None:
+    library.recall.ledger.too_late(gave_up("t"))
+    library.ask(PORT, turn="t", now=NOW + 5, asked_at=NOW + 4)
+    library.recall.ledger.too_late(gave_up("t"))  # told once more, after a restart
+    explained = library.recall.ledger.explain("t")
+    assert explained["lines"][0]["shown"] and explained["tokens"] > 0
+
+
+def test_nothing_found_too_late_is_still_nothing_found(library: Library) -> None:
+    library.ask("thanks", turn="t")
+    library.recall.ledger.too_late(gave_up("t"))
+    assert library.recall.ledger.explain("t")["outcome"] == "skipped"
+
+
+def test_a_turn_without_any_answer_is_on_record_too(library: Library) -> None:
+    library.recall.ledger.too_late(gave_up("t"))
+    explained = library.recall.ledger.explain("last")
+    assert (explained["turn_id"], explained["session_id"], explained["scope"]) == ("t", "session", LOCAL.key)
+    assert (explained["outcome"], explained["reason"]) == ("late", "no answer in time: timeout after 300 ms")
+    assert explained["lines"] == []

@@ -180,10 +180,13 @@ async def _recall(request: web.Request) -> web.Response:
     try:
         engine = await service.engine()
 
+        def gone() -> bool:
+            return request.transport is None or request.transport.is_closing()
+
         def work() -> dict[str, Any]:
-            if request.transport is None or request.transport.is_closing():
-                return {"context": "", "outcome": "degraded", "reason": "the caller is gone", "lines": []}
-            return dict(engine.recall(payload))
+            if gone():
+                return {"context": "", "outcome": "late", "reason": "the caller is gone", "lines": []}
+            return dict(engine.recall(payload, gone))
 
         return web.json_response(await _in(service.executors.recall, work))
     finally:

@@ -42,6 +42,10 @@ class GroundTruth:
     def began(self, query: Query, recalled: Recalled) -> None:
         self.watch.began(query, recalled)
 
+    def came_late(self, turn_id: str) -> None:
+        """A turn went on without what recall found for it: nothing is held back for that, and nothing was ignored."""
+        self.watch.turns.not_given(turn_id)
+
     def settle(self, now: float | None = None) -> int:
         """Look at the answered turns; a fault is counted, and they are looked at again."""
         try:

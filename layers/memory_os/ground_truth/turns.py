@@ -81,6 +81,13 @@ class Turns:
             return None
         return found
 
+    def not_given(self, turn_id: str) -> None:
+        """What recall found for it came too late: it has what earlier turns left in its window, nothing else."""
+        with self._lock:
+            found = self._turns.get(turn_id)
+        if found is not None:
+            found.lines, found.given = (), None
+
     def end(self, turn_id: str) -> None:
         """It has its answer, and what became of its lines is on record: some 10 kB, which nothing asks for any more."""
         with self._lock:

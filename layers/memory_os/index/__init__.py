@@ -133,6 +133,11 @@ class Index:
                 [(now, one) for one in passage_ids],
             )
 
+    def unused(self, passage_ids: Iterable[str]) -> None:
+        """Take one retrieval of each back: it was found, and shown to nobody."""
+        with self.store.write() as db:
+            db.executemany("UPDATE passages SET uses = max(uses - 1, 0) WHERE id = ?", [(one,) for one in passage_ids])
+
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def passages(self, pks: Sequence[int]) -> dict[int, Passage]:

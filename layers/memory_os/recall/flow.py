@@ -37,7 +37,10 @@ _LEGEND_TOKENS = 40
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A recall's answer. `outcome`: injected · nothing · skipped · off · degraded (an arm was missing)."""
+    """A recall's answer. `outcome`: injected · nothing · skipped · off · degraded (an arm was missing).
+
+    That it came too late is found out afterwards: `Ledger.too_late`.
+    """
 
     context: str
     outcome: str

@@ -1,16 +1,19 @@
 """The record of every recall: what was asked for whom, each candidate with its scores, and why it was shown or not.
 
-Written behind the answer, by one thread, so that a turn doesn't wait for it. `explain` reads it.
+Written behind the answer, by one thread, so that a turn doesn't wait for it. `explain` reads it. An answer that its turn no
+longer waited for is `late`: nothing of it counts as shown, whether that is known before the record is written or after.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_os.errors import BadRequest
@@ -22,6 +25,11 @@ from memory_os.store import Store
 
 # Dropped candidates kept for `explain`; the sixtieth best says nothing about a turn.
 _DROPPED_KEPT = 12
+LATE = "late"
+TOO_LATE = "found, but too late for the prompt"
+_NO_ANSWER = "no answer in time"
+# Turns whose recall may still be running though nobody waits for it; one runs for seconds at most.
+_MISSED_KEPT = 500
 # The ledger is a diagnosis, not an archive.
 LEDGER_DAYS = 90
 
@@ -37,15 +45,49 @@ class Record:
     decisions: Sequence[Decision]
 
 
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A recall that its turn did not wait for any longer. `at`: when it gave up (epoch seconds). `reason`: of the plugin's."""
+
+    turn_id: str
+    session_id: str
+    scope: str
+    platform: str
+    at: float
+    reason: str
+    milliseconds: float = 0.0
+
+
 class Ledger:
     def __init__(self, store: Store, index: Index) -> None:
         self._store = store
         self._index = index
         self._writer = ThreadPoolExecutor(1, "ledger")
+        self._missed: OrderedDict[str, Missed] = OrderedDict()
+        self._lock = threading.Lock()
 
     def write(self, record: Record) -> None:
         """Queue the record; a failure to write it is counted and breaks nothing."""
         self._writer.submit(self._write, record)
+
+    def too_late(self, missed: Missed) -> None:
+        """What the turn's recall found, or still finds, reached nobody. Returns once that is on record; twice is once.
+
+        A turn that is asked again afterwards is a recall of its own. Raises sqlite3.Error, StoreError.
+        """
+        with self._lock:
+            known = self._missed.get(missed.turn_id)
+            self._missed[missed.turn_id] = missed if known is None or known.at < missed.at else known
+            self._missed.move_to_end(missed.turn_id)
+            while len(self._missed) > _MISSED_KEPT:
+                self._missed.popitem(last=False)
+        self._writer.submit(self._correct, missed).result()
+
+    def missed(self, query: Query) -> Missed | None:
+        """That the turn gave this very question up, if it did."""
+        with self._lock:
+            found = self._missed.get(query.turn_id)
+        return found if found is not None and put_at(query) <= found.at else None
 
     def settle(self) -> None:
         """Wait until everything queued so far is written."""
@@ -125,12 +167,17 @@ class Ledger:
             for name, arm in record.arms.items()
         }
         kept = best_first(record.decisions)[: _DROPPED_KEPT + sum(one.shown for one in record.decisions)]
+        missed = self.missed(query) if record.tokens else None
+        outcome, reason, tokens = record.outcome, record.reason, record.tokens
+        if missed is not None:
+            outcome, reason, tokens = LATE, _late_reason(missed, reason), 0
+            kept = [replace(one, shown=False, reason=TOO_LATE) if one.shown else one for one in kept]
         with self._store.write() as db:
             db.execute("DELETE FROM recalls WHERE turn_id = ?", (turn_id,))
             db.execute(
                 "INSERT INTO recalls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (turn_id, query.session_id, query.scope.key, query.platform, query.now, record.outcome, record.reason,
-                 record.milliseconds, record.tokens, json.dumps(arms)),
+                (turn_id, query.session_id, query.scope.key, query.platform, put_at(query), outcome, reason,
+                 record.milliseconds, tokens, json.dumps(arms)),
             )  # fmt: skip
             db.executemany(
                 "INSERT OR REPLACE INTO recall_lines VALUES(?, ?, ?, ?, ?, ?)",
@@ -140,6 +187,37 @@ class Ledger:
                 ],
             )
             self._index.used(decision.scored.passage.id for decision in kept if decision.shown)
+
+    def _correct(self, missed: Missed) -> None:
+        """Take back what a record claims to have given; a recall that left none gets one that says so."""
+        turn = (missed.turn_id,)
+        with self._store.write() as db:
+            row = db.execute("SELECT at, tokens, reason FROM recalls WHERE turn_id = ?", turn).fetchone()
+            if row is None:
+                db.execute(
+                    "INSERT INTO recalls VALUES(?, ?, ?, ?, ?, ?, ?, ?, 0, '{}')",
+                    (missed.turn_id, missed.session_id, missed.scope, missed.platform, missed.at, LATE,
+                     f"{_NO_ANSWER}: {missed.reason}", missed.milliseconds),
+                )  # fmt: skip
+            elif row["tokens"] and row["at"] <= missed.at:
+                shown = db.execute("SELECT passage_id FROM recall_lines WHERE turn_id = ? AND shown = 1", turn).fetchall()
+                db.execute(
+                    "UPDATE recalls SET outcome = ?, reason = ?, tokens = 0 WHERE turn_id = ?",
+                    (LATE, _late_reason(missed, row["reason"]), *turn),
+                )
+                db.execute(
+                    "UPDATE recall_lines SET shown = 0, reason = ? WHERE turn_id = ? AND shown = 1", (TOO_LATE, *turn)
+                )
+                self._index.unused(one["passage_id"] for one in shown)
+
+
+def put_at(query: Query) -> float:
+    """When the question was put: by the asking process's clock, which also says when it gave up."""
+    return query.asked_at or query.now
+
+
+def _late_reason(missed: Missed, before: str) -> str:
+    return f"{TOO_LATE}: {missed.reason}{f'; {before}' if before else ''}"
 
 
 def best_first(decisions: Sequence[Decision]) -> list[Decision]:

@@ -27,6 +27,8 @@ _CROWDED_BY = 3
 
 # A pasted log is full of things that look like names; the first few are the ones a person asked about.
 _NAMES_MAX = 8
+# A service that was stopped answers late, not hours late; a time further back is another clock's.
+_ASKED_WITHIN_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question with all that the arms need. `layers` empty means all."""
+    """A question with all that the arms need. `layers` empty means all; `asked_at` is the asking process's clock, 0 unknown."""
 
     text: str
     scope: Scope
@@ -50,6 +52,7 @@ class Query:
     visible: Visible = field(default_factory=Visible)
     layers: tuple[Layer, ...] = ()
     now: float = 0.0
+    asked_at: float = 0.0
     terms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     language: str = ""
@@ -62,6 +65,7 @@ class Query:
         scope: Scope,
         *,
         now: float,
+        asked_at: float = 0.0,
         turn_id: str = "",
         session_id: str = "",
         platform: str = "",
@@ -82,6 +86,7 @@ class Query:
             visible=visible or Visible(),
             layers=tuple(layers),
             now=now,
+            asked_at=asked_at,
             terms=tuple(query_terms(clean)),
             names=tuple(name for name in names(clean) if name not in dated.words)[:_NAMES_MAX],
             language=language_of(clean),
@@ -94,10 +99,12 @@ def query_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Query:
     visible = payload.get("visible") or {}
     if not isinstance(visible, Mapping):
         raise BadRequest("recall: `visible` must be an object.")
+    now = time.time()
     return Query.of(
         plain_text(payload.get("user_message")),
         scope_of(payload, aliases),
-        now=time.time(),
+        now=now,
+        asked_at=_asked_at(payload, now),
         turn_id=_text(payload, "turn_id"),
         session_id=_text(payload, "session_id"),
         platform=_text(payload, "platform"),
@@ -130,6 +137,12 @@ def _ends(text: str) -> str:
     by = _CROWDED_BY if crowded > _CROWDED_SHARE * len(sample) else 1
     head, tail = _HEAD_CHARS // by, _TAIL_CHARS // by
     return text if len(text) <= head + tail else f"{text[:head]}\n{text[-tail:]}"
+
+
+def _asked_at(payload: Mapping[str, Any], now: float) -> float:
+    """When the question was put, if its process says so credibly; else 0."""
+    at = payload.get("at")
+    return float(at) if isinstance(at, (int, float)) and now - _ASKED_WITHIN_S < at <= now else 0.0
 
 
 def _text(payload: Mapping[str, Any], key: str) -> str:
