@@ -25,6 +25,11 @@ from memory_os.text.terms import is_bigram
 ARM_LIMIT = 144
 # Of the passages found by words so many are looked over ahead: few of the rest will be asked, and the encoder wants the core.
 _LOOKED_OVER = 48
+# Of what both arms found so many are read and ordered, the best by both scores together: a message that only its talk speaks
+# for has some evidence of its own.
+_CONSIDERED = 128
+# One share of the best BM25 beside the cosine there.
+_WORDS_SHARE = 0.4
 # Below this many passages BM25 has nothing to tell a rare word by.
 SMALLEST_CORPUS = 60
 # Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no
@@ -129,9 +134,10 @@ class Arms:
         searched = self._sizes.searchable(query.scope.readable)
         cosines: dict[int, float] = {}
         if vector is not None:
+            hits, scored, by_words = self._considered(vector, hits, scored, ahead.vectors)
             others = self._found_by_meaning(query, hits, scored)
             ahead.passages.update(others)
-            cosines = self._cosines(vector, hits, scored, others, ahead.vectors)
+            cosines = by_words | self._of_others(scored, others)
         candidates = self._candidates(query, hits, cosines)
         return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._strangers(query), ahead.passages)
 
@@ -190,18 +196,31 @@ class Arms:
             return {}
         return self._index.visible_passages(others, query.scope.readable, layers=query.layers, now=query.now)
 
-    def _cosines(
-        self, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], others: dict[int, Passage], known: dict[int, F32]
-    ) -> dict[int, float]:
-        """Cosine by pk: of what the dense arm found, and of the lexical finds from their stored embeddings."""
-        pks = {hit.id: hit.pk for hit in hits} | {passage.id: pk for pk, passage in others.items()}
-        cosines = {pks[point]: score for point, score in scored if point in pks}
+    def _considered(
+        self, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], known: dict[int, F32]
+    ) -> tuple[list[Hit], list[tuple[str, float]], dict[int, float]]:
+        """The best of both arms' finds by both their scores, before more is read of them; and the cosine of those that
+        full text found, by pk: of what the dense arm found too, and from their stored embeddings."""
+        near = dict(scored)
+        cosines = {hit.pk: near[hit.id] for hit in hits if hit.id in near}
         missing = [hit.pk for hit in hits if hit.pk not in cosines]
         vectors = known or self._index.vectors_of(missing)
         missing = [pk for pk in missing if pk in vectors]
         if missing:
             cosines.update(zip(missing, (np.stack([vectors[pk] for pk in missing]) @ vector).tolist(), strict=True))
-        return {pk: self.comparable(cosine) for pk, cosine in cosines.items()}
+        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        worth = {hit.id: cosines.get(hit.pk, 0.0) + _WORDS_SHARE * hit.score / best for hit in hits}
+        worth = {**near, **worth}
+        if len(worth) > _CONSIDERED:
+            kept = frozenset(sorted(worth, key=lambda point: -worth[point])[:_CONSIDERED])
+            hits = [hit for hit in hits if hit.id in kept]
+            scored = [one for one in scored if one[0] in kept]
+        return hits, scored, {hit.pk: self.comparable(cosines[hit.pk]) for hit in hits if hit.pk in cosines}
+
+    def _of_others(self, scored: list[tuple[str, float]], others: dict[int, Passage]) -> dict[int, float]:
+        """Cosine by pk of what only the dense arm found."""
+        pks = {passage.id: pk for pk, passage in others.items()}
+        return {pks[point]: self.comparable(cosine) for point, cosine in scored if point in pks}
 
     def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}

@@ -13,12 +13,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
 from memory_os.text.asking import asks_of_oneself, asks_when, states_wish, tells_time
+from memory_os.text.remembered import remembered
 
 _WORDS = 0.65
 # Of others in the talk meaning says more than words: those are about what stands beside them, not about the question's names.
@@ -61,6 +61,7 @@ _QUESTION_END = re.compile(r"[?？؟]\s*$")
 _SPOKEN_BY = re.compile(r"\[?([^\W\d_][\w'’-]*)(?: [^\W\d_][\w'’-]*)?(?:\]:?\s*|:\s+|：\s*)\S")
 _WORD = re.compile(r"[^\W_]+")
 _ROLE = re.compile(r"^(?:user|assistant): ")
+_ROLE_CHARS = len("assistant: ")
 
 
 def evidence(candidates: Sequence[Candidate], words: float = _WORDS) -> list[float]:
@@ -149,14 +150,15 @@ def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float
 
 def manner_of(passage: Passage) -> tuple[float, str]:
     """What the words of a message are worth whatever is asked, and who speaks ("" for nobody); remembered."""
-    return _of_words(passage.text, passage.context if passage.ordinal == 0 else "")
+    worth, speaker = _of_words(passage.text)
+    answers = passage.ordinal == 0 and is_bare_question(_ROLE.sub("", passage.context[: QUESTION_CHARS + _ROLE_CHARS + 1]))
+    return worth + _ANSWERS * answers, speaker
 
 
-@lru_cache(maxsize=8192)
-def _of_words(text: str, before: str) -> tuple[float, str]:
+@remembered(most=8192, characters=4_000_000)
+def _of_words(text: str) -> tuple[float, str]:
     short = min(math.log((1 + len(text)) / (1 + _LONG_ENOUGH)), 0.0)
-    worth = _BREVITY * short + _ASKS * is_bare_question(text) + _ANSWERS * is_bare_question(_ROLE.sub("", before))
-    return worth, speaker_of(text)
+    return _BREVITY * short + _ASKS * is_bare_question(text), speaker_of(text)
 
 
 def is_bare_question(text: str) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from memory_os.text.remembered import remembered
+
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|day|year|month|week|weekend|time)\b"
     r"|\bwann\b|\bwie lange\b|\bwelche[mnrs]? (?:tag|datum|jahr|monat|woche|wochenende|uhrzeit)|\bum wie ?viel uhr\b"
@@ -100,7 +102,7 @@ def asks_of_oneself(question: str) -> bool:
     return bool(_ONESELF.search(question))
 
 
-@lru_cache(maxsize=8192)
+@remembered(most=8192, characters=4_000_000)
 def tells_time(text: str) -> bool:
     """Whether a text says a time: "yesterday", "in May", "14:30"; remembered."""
     words = frozenset(_WORD.findall(text.casefold()))
@@ -109,7 +111,11 @@ def tells_time(text: str) -> bool:
     return bool((_DIGIT.search(text) and _IN_DIGITS.search(text)) or (not text.isascii() and _UNSPACED.search(text)))
 
 
-@lru_cache(maxsize=8192)
 def states_wish(text: str) -> bool:
     """Whether a short text says how its writer wants things: "Always …", "I prefer …", "ab jetzt …"; remembered."""
-    return len(text) <= _WISH_CHARS and bool(_WISH.search(text))
+    return len(text) <= _WISH_CHARS and _is_wish(text)
+
+
+@lru_cache(maxsize=8192)
+def _is_wish(text: str) -> bool:
+    return bool(_WISH.search(text))
