@@ -16,7 +16,9 @@ from memory_os.store import Store
 from memory_os.tooling import Arguments, Caller, page
 
 # Somebody asked for it: a hit may be weaker than what a turn is given unasked, but not unrelated.
-_LEAST_PROBABILITY = 0.03
+_LEAST_PROBABILITY = 0.1
+# The model of documents rises more steeply: what is asked in other words lies lower.
+_LEAST_OF_DOCUMENTS = 0.05
 # A tool call may take longer than a hook.
 _DEADLINE_S = 3.0
 _DOCUMENT_LAYERS = (Layer.VECTORS, Layer.WIKI)
@@ -34,7 +36,7 @@ class Searching:
         """What the layers' own search tools use: by words and by meaning, best first, unrelated left out."""
         query = Query.of(text, caller.scope, now=caller.now, session_id=caller.session_id, layers=layers)
         ranked, _ = self._recall.ranked(query, _DEADLINE_S)
-        related = [one for one in ranked if one.probability >= _LEAST_PROBABILITY or one.candidate.coverage >= 0.5]
+        related = [one for one in ranked if one.probability >= _least(one.passage) or one.candidate.coverage >= 0.5]
         return [one.passage for one in related[:limit]]
 
     def qdrant_search(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
@@ -86,3 +88,7 @@ def _item(passage: Passage) -> dict[str, Any]:
         "flagged": passage.flagged,
     }
     return {key: value for key, value in item.items() if value}
+
+
+def _least(passage: Passage) -> float:
+    return _LEAST_OF_DOCUMENTS if passage.layer in _DOCUMENT_LAYERS else _LEAST_PROBABILITY

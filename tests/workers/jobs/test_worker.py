@@ -226,7 +226,8 @@ def test_two_workers_share_one_queue(here: Site) -> None:
     jobs = enqueue(here, [("wait", [number, 0.1]) for number in range(30)])
     pair = [here.worker("--burst", "--concurrency", "1", "--json") for _ in range(2)]
     done = [here.burst(one)["complete"] for one in pair]
-    assert sum(done) == len(jobs) and min(done) > 0
+    # What a worker asks once a minute is a job as well.
+    assert sum(done) - len(jobs) in (0, 1) and min(done) > 0
     assert not waiting(here, jobs)
 
 
