@@ -27,7 +27,7 @@ ARM_LIMIT = 144
 _LOOKED_OVER = 48
 # Of what both arms found so many are read and ordered, the best by both scores together: a message that only its talk speaks
 # for has some evidence of its own.
-_CONSIDERED = 128
+_CONSIDERED = 112
 # One share of the best BM25 beside the cosine there.
 _WORDS_SHARE = 0.4
 # Below this many passages BM25 has nothing to tell a rare word by.

@@ -312,7 +312,7 @@ class _Wording(NamedTuple):
 
 
 # 13 MB, whatever the passages' length: of long ones each takes 30 kB.
-@remembered(most=4096, characters=1_000_000)
+@remembered(most=2048, characters=500_000)
 def wording(text: str) -> _Wording:
     """What makes two texts the same or not; the last few thousand are remembered."""
     denies = bool(_NEGATION.search(text.casefold()))

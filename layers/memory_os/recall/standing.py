@@ -155,7 +155,7 @@ def manner_of(passage: Passage) -> tuple[float, str]:
     return worth + _ANSWERS * answers, speaker
 
 
-@remembered(most=8192, characters=4_000_000)
+@remembered(most=4096, characters=2_000_000)
 def _of_words(text: str) -> tuple[float, str]:
     short = min(math.log((1 + len(text)) / (1 + _LONG_ENOUGH)), 0.0)
     return _BREVITY * short + _ASKS * is_bare_question(text), speaker_of(text)

@@ -102,7 +102,7 @@ def asks_of_oneself(question: str) -> bool:
     return bool(_ONESELF.search(question))
 
 
-@remembered(most=8192, characters=4_000_000)
+@remembered(most=4096, characters=2_000_000)
 def tells_time(text: str) -> bool:
     """Whether a text says a time: "yesterday", "in May", "14:30"; remembered."""
     words = frozenset(_WORD.findall(text.casefold()))
@@ -116,6 +116,6 @@ def states_wish(text: str) -> bool:
     return len(text) <= _WISH_CHARS and _is_wish(text)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _is_wish(text: str) -> bool:
     return bool(_WISH.search(text))
