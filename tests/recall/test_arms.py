@@ -90,21 +90,21 @@ def test_arms_are_read_to_their_depth_and_no_further(words_only: Library, count:
 
 
 @pytest.mark.parametrize(
-    ("question", "strangers"),
+    ("question", "unknown"),
     [
-        ("What did Tarek say about the kiln?", True),
-        ("What did Imke say about the kiln?", False),
-        ("What did Imke tell Tarek?", False),
-        ("What was said about the kiln?", False),
-        ("O que o Tarek comprou?", True),
-        ("Что купил Тарек?", True),
-        ("Was hat Tarek über den Ofen gesagt?", False),
-        ("窑在哪里？", False),
-        ("窯はどこですか？", False),
-        ("ماذا قال طارق؟", False),
+        ("What did Tarek say about the kiln?", 1.0),
+        ("What did Imke say about the kiln?", 0.0),
+        ("What did Imke tell Tarek?", 0.5),
+        ("What was said about the kiln?", 0.0),
+        ("O que o Tarek comprou?", 1.0),
+        ("Что купил Тарек?", 1.0),
+        ("Was hat Tarek über den Ofen gesagt?", 0.0),
+        ("窑在哪里？", 0.0),
+        ("窯はどこですか？", 0.0),
+        ("ماذا قال طارق؟", 0.0),
     ],
 )
-def test_names_nobody_here_ever_mentioned_are_strangers(words_only: Library, question: str, strangers: bool) -> None:
+def test_the_share_of_names_nobody_here_ever_mentioned(words_only: Library, question: str, unknown: float) -> None:
     """German capitals and scripts without any say nothing about names."""
     words_only.remember("Imke said the kiln is in the shed", "note:kiln")
-    assert search(words_only, question).strangers is strangers
+    assert search(words_only, question).unknown == unknown

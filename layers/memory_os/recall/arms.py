@@ -19,6 +19,7 @@ from memory_os.index import Hit, Index
 from memory_os.memory import Passage, State
 from memory_os.recall.query import Query
 from memory_os.text.language import language_of
+from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
 from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists, and that a turn is in one which little speaks for but its talk.
@@ -41,7 +42,6 @@ _COMMON_LEAST = 200
 # A name in no more passages than this share (or than so many) says what a question is about.
 _NAMED_SHARE = 0.01
 _NAMED_LEAST = 4
-_NOUNS_LOOK_LIKE_NAMES = frozenset({"de"})
 # All the question's words, and rare ones ("kafka"): the share of all they could weigh, and what each weighs at least as a
 # share of what a word found once would.
 _SPOKEN_COVERAGE = 0.9
@@ -93,8 +93,8 @@ class Found:
     candidates: list[Candidate]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     searched: tuple[int, int] = (0, 0)
-    # The question has names, and nothing in this memory has any of them.
-    strangers: bool = False
+    # Share of the question's names that nothing in this memory has.
+    unknown: float = 0.0
     # Those of the passages that were read while the question was being encoded.
     passages: dict[int, Passage] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ class Arms:
             ahead.passages.update(others)
             cosines = by_words | self._of_others(scored, others)
         candidates = self._candidates(query, hits, cosines)
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._strangers(query), ahead.passages)
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._unknown(query), ahead.passages)
 
     def _read_ahead(self, hits: list[Hit], answered: Callable[[], bool]) -> _Ahead:
         """What will be asked of these hits, read while the question is being encoded: this thread has nothing else to do."""
@@ -239,10 +239,10 @@ class Arms:
             )  # fmt: skip
         return candidates
 
-    def _strangers(self, query: Query) -> bool:
-        """Whether the question names only what nobody here ever mentioned. German writes all nouns like names: not there."""
-        told_apart = query.names and query.language not in _NOUNS_LOOK_LIKE_NAMES
-        return bool(told_apart) and not any(map(self._frequencies.count, query.names))
+    def _unknown(self, query: Query) -> float:
+        """Share of the question's names that nobody here ever mentioned. German writes all nouns like names: not there."""
+        names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
+        return sum(not self._frequencies.count(name) for name in names) / len(names) if names else 0.0
 
     def _named(self, query: Query) -> set[int]:
         """Passages with a name of the question, where so few have it that it says what is meant."""

@@ -22,7 +22,6 @@ from memory_os.store import Store
 from memory_os.text import token_estimate
 from memory_os.text.dates import covers
 from memory_os.text.language import differ, language_of
-from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
 from memory_os.text.smalltalk import is_small_talk
 
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
@@ -96,7 +95,7 @@ class Recall:
         factors = [prior(passage, query.now) for passage in passages]
         standing = [rank * factor for rank, factor in zip(ranks(query, candidates, passages), factors, strict=True)]
         leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[:_LEADING]
-        asked = self._asked(query, found)
+        asked = _asked(query, found)
         return [self._score(candidates[i], passages[i], query, found, asked, standing[i], factors[i]) for i in leading], found
 
     def close(self) -> None:
@@ -151,15 +150,6 @@ class Recall:
             token_estimate(context),
         )
 
-    def _asked(self, query: Query, found: Found) -> Asked:
-        """What of the question's words is a date, and how many of its names somebody here mentioned."""
-        dated = sum(map(query.dated.names, query.terms)) / max(len(query.terms), 1)
-        if found.strangers:
-            return Asked(dated, 1.0, strangers=True)
-        names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
-        unknown = sum(not self._index.frequency(name) for name in names) / len(names) if names else 0.0
-        return Asked(dated, unknown)
-
     def _score(
         self, candidate: Candidate, passage: Passage, query: Query, found: Found, asked: Asked, rank: float, factor: float
     ) -> Scored:
@@ -175,6 +165,12 @@ class Recall:
             rank=rank,
             prior=factor,
         )  # fmt: skip
+
+
+def _asked(query: Query, found: Found) -> Asked:
+    """What of the question's words is a date, and how many of its names nobody here ever mentioned."""
+    dated = sum(map(query.dated.names, query.terms)) / max(len(query.terms), 1)
+    return Asked(dated, found.unknown, strangers=found.unknown == 1.0)
 
 
 def _noted(line: Line, notes: Mapping[str, str]) -> Line:

@@ -311,7 +311,7 @@ class _Wording(NamedTuple):
     denies: bool
 
 
-# 13 MB, whatever the passages' length: of long ones each takes 30 kB.
+# 7 MB, whatever the passages' length: of long ones each takes 30 kB.
 @remembered(most=2048, characters=500_000)
 def wording(text: str) -> _Wording:
     """What makes two texts the same or not; the last few thousand are remembered."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import random
 import ssl
 import sys
@@ -15,15 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from memory_os.errors import VectorsDenied, VectorsError, VectorsUnavailable
+from memory_os.loopback import is_loopback
 from memory_os.vectors.server_faults import typed_fault
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-__all__ = ["ADMIN", "LOOK", "RECALL", "SEARCH", "WRITE", "Address", "Connection", "Limit", "Pause", "is_loopback"]
+__all__ = ["ADMIN", "LOOK", "RECALL", "SEARCH", "WRITE", "Address", "Connection", "Limit", "Pause"]
 
 _T = TypeVar("_T")
 
@@ -201,12 +200,3 @@ class Connection:
 
 
 _IS_IT_QDRANT = "Is servers.qdrant_url the address of a Qdrant server, its REST port (6333)?"
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address stays on this machine."""
-    host = (urlsplit(url).hostname or "").lower()
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a name
-        return False
