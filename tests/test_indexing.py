@@ -10,25 +10,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory_os.embedding import Embedder
-from memory_os.errors import EmbeddingError, FingerprintMismatch, VectorsError
+from memory_os.errors import EmbeddingError, EmbeddingUnavailable, FingerprintMismatch, VectorsError
 from memory_os.index import Index
-from memory_os.indexing import FREE_MIN_BYTES, Indexing, free_bytes
+from memory_os.indexing import Indexing
 from memory_os.memory import State
+from memory_os.vectors.room import FREE_MIN_BYTES, free_bytes
 from support.library import Library, real_embedder
 
 
 class Counting(Embedder):
-    """The real embedder; `texts` are those it encoded, `before` runs while it is at it."""
+    """The real embedder; `texts` are those it encoded, `before` runs while it is at it, `fails_on` is a word it fails on."""
 
     def __init__(self) -> None:
         real = real_embedder()
         super().__init__(real._encoder, real._calibration)
         self.texts: list[str] = []
         self.before: Callable[[], object] = lambda: None
+        self.fails_on = "nothing"
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         self.texts += texts
         self.before()
+        if any(self.fails_on in text for text in texts):
+            raise EmbeddingError("The embedding model failed: too odd a text.")
         return super().embed_passages(texts)
 
 
@@ -292,6 +296,38 @@ def test_a_rebuild_that_fails_leaves_the_old_collection(library: Library, encode
     library.embed()
     assert points(library) == wanted(library)
     assert library.indexing.rebuild() == 1
+
+
+def test_a_rebuild_goes_on_past_texts_the_model_fails_on_and_names_them(library: Library, encoder: Counting) -> None:
+    for number in range(70):
+        library.remember(f"note {number} about the staging gateway", f"note:{number}")
+    odd = {library.remember(f"a riddle of the sphinx {number}", f"riddle:{number}").handle for number in range(2)}
+    encoder.fails_on = "riddle"
+    seen: list[tuple[int, int]] = []
+    assert library.indexing.rebuild(lambda done, total, what: seen.append((done, total))) == 70
+    assert seen[-1] == (72, 72)
+    assert set(library.indexing.left_out()) == odd
+    health = library.indexing.health()
+    assert (health.state, health.figures["left_out"], health.figures["waiting"]) == (State.DEGRADED, 2, 2)
+    assert "2 passages" in health.detail and all(one in health.detail for one in odd) and "too odd a text" in health.detail
+    assert len(points(library)) == 70
+    assert "riddle of the sphinx" in library.ask("Which riddle has the sphinx?").context, "words find it"
+    encoder.fails_on = "nothing"
+    assert library.embed() == 2
+    assert points(library) == wanted(library)
+    assert library.indexing.left_out() == {} and library.indexing.health().state is State.OK
+
+
+def test_a_rebuild_with_a_model_that_fails_on_everything_leaves_the_old_collection(library: Library, encoder: Counting) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.embed()
+    with library.store.write() as db:
+        db.execute("UPDATE embeddings SET fingerprint = 'an-earlier-model'")
+    encoder.fails_on = "gateway"
+    with pytest.raises(EmbeddingUnavailable, match=r"embeds nothing now: .*too odd"):
+        library.indexing.rebuild()
+    assert points(library) == wanted(library)
+    assert library.index.pending_count() == 0
 
 
 def test_without_a_model_nothing_is_rebuilt(tmp_path: Path) -> None:

@@ -233,9 +233,12 @@ class Engine:
         return self.documents.ingest(Path(path), progress).as_dict()
 
     def reindex(self, progress: Progress | None = None) -> dict[str, Any]:
-        """Cut documents of an older chunker again, then rebuild the collection from memory.db. Raises VectorsError."""
+        """Cut documents of an older chunker again, then rebuild the collection from memory.db.
+
+        `left_out`: the handles of memories that the model failed on, and why. Raises VectorsError, EmbeddingUnavailable.
+        """
         self.documents.refresh(progress)
-        return {"points": self.indexing.rebuild(progress)}
+        return {"points": self.indexing.rebuild(progress), "left_out": self.indexing.left_out()}
 
     def import_holographic(self, path: str | Path, caller: Mapping[str, Any]) -> dict[str, Any]:
         """Take over the facts of the host's holographic provider."""

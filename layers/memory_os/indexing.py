@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import json
 import sqlite3
 import threading
 import time
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from memory_os.config import ServerSettings
 from memory_os.embedding import Embedder
+from memory_os.embedding.apart import FAILED_MAX, FailedTexts
 from memory_os.errors import (
-    EmbeddingError,
     EmbeddingUnavailable,
     VectorsDenied,
     VectorsError,
@@ -24,30 +24,30 @@ from memory_os.errors import (
     VectorsUnavailable,
 )
 from memory_os.index import Index, Pending
-from memory_os.memory import Health, State
+from memory_os.memory import Health, Layer, State, handle_of
 from memory_os.recall.query import Query
 from memory_os.store import Store
 from memory_os.vectors import Point, VectorCollection
 from memory_os.vectors.backend import Backend, backend_of
+from memory_os.vectors.room import free_bytes, need_room
 
 Progress = Callable[[int, int, str], None]
+_Vectors = dict[str, NDArray[np.float32]]
 
 # A flush costs an fsync of 10-40 ms; memory.db is the truth, so a lost tail is added again by the audit at start.
 _FLUSH_EVERY_S = 5.0
 # Passages a step of a rebuild: small, so that a stop or a progress bar doesn't wait for minutes of embedding.
 _PAGE = 32
-# The engine writes into mapped, sparse files: where the device has no block left for a page, the kernel ends the process
-# with SIGBUS, and no error can be caught. A new shard takes 0.3 MB, a batch of 128 points 0.9 MB, and each of the two
-# files of its log may fill up to 32 MB: with this much free, nothing the engine does until the next look runs out.
-FREE_MIN_BYTES = 64 * 1024 * 1024
 # A collection on a server can be taken away or made anew by others: between writes it is looked at this often.
 _VERIFY_EVERY_S = 10.0
-# Texts that failed, remembered as such: a model that fails on more fails on everything.
-_FAILED_MAX = 256
 # What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
 _PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
 # Faults that may pass by themselves: the server is started, its key mended, its collection derived again.
 _PASSING = (VectorsUnavailable, VectorsDenied, VectorsGone)
+_WAIT = "Wait for `memory-os status` to say ready."
+_TRIED_AGAIN = "Their words find them; they are tried again by themselves, behind all others. `memory-os forget HANDLE` ends that."
+# Handles told of; how many more there are is said.
+_TOLD_MAX = 5
 
 
 class Indexing:
@@ -73,8 +73,7 @@ class Indexing:
         # The ids are compared with memory.db once after each start, by the first `work`: of 100,000 that takes a second,
         # for which no turn waits. Till then a search may miss a point; one of nothing is left out by whoever reads it.
         self._unaudited = False
-        # Hashes of texts that the model failed on, the one to be tried next first.
-        self._failed: dict[str, None] = {}
+        self._failed = FailedTexts()
 
     def open(self, folder: Path, embedder: Embedder, servers: ServerSettings | None = None) -> None:
         """Open the collection, in the folder or on the server that the settings name, and bring it in step.
@@ -195,7 +194,7 @@ class Indexing:
     def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
         pending = self._due(limit, backlog)
         if pending:
-            self._upsert(collection, pending)
+            self._upsert(collection, pending, self._vectors(pending, self._embedded))
         gone = self._index.deleted_points()
         if gone:
             collection.delete(gone)
@@ -213,24 +212,42 @@ class Indexing:
         found = self._index.pending(limit + len(self._failed), backlog)
         if fresh := [one for one in found if one.embed_hash not in self._failed]:
             return fresh[:limit]
-        there = {one.embed_hash for one in found}
-        self._failed = {one: None for one in self._failed if one in there}
-        first = next(iter(self._failed), "")
+        first = self._failed.next_of(one.embed_hash for one in found)
         return [one for one in found if one.embed_hash == first]
 
-    def _embedded(self, missing: dict[str, str], embedder: Embedder) -> dict[str, NDArray[np.float32]]:
-        """Raises EmbeddingError; the texts are then behind all others, unless the model was not there for any."""
-        try:
-            vectors = embedder.embed_passages(list(missing.values()))
-        except EmbeddingUnavailable:
-            raise
-        except EmbeddingError:
-            kept = {one: None for one in self._failed if one not in missing}
-            self._failed = dict(list({**kept, **dict.fromkeys(missing)}.items())[-_FAILED_MAX:])
-            raise
-        for one in missing:
-            self._failed.pop(one, None)
-        return dict(zip(missing, vectors, strict=True))
+    def _vectors(self, pending: Sequence[Pending], embed: Callable[[dict[str, str]], _Vectors]) -> _Vectors:
+        """By embed hash: what memory.db has, and what `embed` makes of the other texts, which memory.db then has too."""
+        vectors = self._index.embeddings([one.embed_hash for one in pending])
+        missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in vectors}
+        if missing:
+            fresh = embed(missing)
+            self._index.store_embeddings(fresh)
+            vectors.update(fresh)
+        return vectors
+
+    def _embedded(self, missing: dict[str, str]) -> _Vectors:
+        return self._failed.embed(missing, self._encoder.embed_passages)
+
+    def _embedded_apart(self, missing: dict[str, str]) -> _Vectors:
+        return self._failed.embed_apart(missing, self._encoder.embed_passages)
+
+    @property
+    def _encoder(self) -> Embedder:
+        if self.embedder is None:
+            raise EmbeddingUnavailable("The embedding model is not loaded yet.", cure=_WAIT)
+        return self.embedder
+
+    def left_out(self) -> dict[str, str]:
+        """Memories without a vector because the model failed on their text: the handle of each, and why. Most recent first."""
+        failed = self._failed.reasons()
+        if not failed:
+            return {}
+        rows = self._store.rows(
+            "SELECT id, layer, embed_hash FROM passages WHERE indexed = 0"
+            " AND embed_hash IN (SELECT value FROM json_each(?)) ORDER BY pk DESC",
+            (json.dumps(list(failed)),),
+        )
+        return {handle_of(Layer(row["layer"]), row["id"]): failed[row["embed_hash"]] for row in rows}
 
     def _lost(self, error: VectorsGone) -> None:
         """Recall and search go on by words; the next `work` derives the collection again."""
@@ -241,13 +258,13 @@ class Indexing:
     def rebuild(self, progress: Progress | None = None) -> int:
         """Fill a new collection from memory.db and swap it in; texts without an embedding of this model are embedded.
 
-        Returns how many points it has. Raises VectorsError; the old collection then stays.
+        A text that the model fails on is left out and tried again later, behind all others (`left_out`). Returns how many
+        points it has. Raises VectorsError, and EmbeddingUnavailable if it is not a text but the model; the old collection
+        then stays.
         """
         embedder, backend = self.embedder, self._backend
         if embedder is None or backend is None:
-            raise VectorsError(
-                "The embedding model is not loaded yet.", cure="Wait for `memory-os status` to say ready."
-            )
+            raise VectorsError("The embedding model is not loaded yet.", cure=_WAIT)
         with self._working:
             self._need_room(backend.folder)
             fresh = (
@@ -268,22 +285,34 @@ class Indexing:
             self.collection = collection
             self._settle(collection.place)
             self.fault = self.starved = self._gone = None
-            self._store.count("reindexed", reason=f"{done} passages")
+            left = len(self.left_out())
+            self._store.count("reindexed", reason=f"{done} passages" + f", {left} left out" * bool(left))
             return done
 
     def _fill(self, fresh: VectorCollection, progress: Progress | None) -> int:
         self._index.mark_all_unindexed()
         total = self._index.pending_count()
         done = 0
-        while pending := self._index.pending(_PAGE):
+        left: set[int] = set()
+        while pending := [one for one in self._index.pending(_PAGE + len(left)) if one.pk not in left][:_PAGE]:
             if self.halted.is_set():
                 raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
             self._room_or_raise()
-            self._upsert(fresh, pending)
-            done += len(pending)
+            vectors = self._vectors(pending, self._embedded_apart)
+            left |= {one.pk for one in pending if one.embed_hash not in vectors}
+            if len(left) > FAILED_MAX:
+                raise self._embeds_nothing()
+            done += self._upsert(fresh, pending, vectors)
             if progress is not None:
-                progress(done, max(total, done), "reindexing")
+                progress(done + len(left), max(total, done + len(left)), "reindexing")
+        if left and not done:
+            raise self._embeds_nothing()
         return done
+
+    def _embeds_nothing(self) -> EmbeddingUnavailable:
+        """It is no single text: what is there goes on answering, and its texts wait for the model."""
+        why = next(reversed(self._failed.reasons().values()), "")
+        return EmbeddingUnavailable(f"The model embeds nothing now: {why}", cure="The collection stays as it was. Reindex again.")
 
     def dense(self, vector: NDArray[np.float32], query: Query, limit: int) -> list[tuple[str, float]]:
         """The dense arm of a recall. Raises VectorsError."""
@@ -305,6 +334,8 @@ class Indexing:
         if self.embedder is not None and not (encoder := self.embedder.watch.standing()).well:
             return Health(State.DEGRADED, *encoder.told, {**figures, "failed_calls": encoder.faults})
         health = self.collection.health()
+        if health.state is not State.DEGRADED and (left := self.left_out()):
+            return Health(State.DEGRADED, _left_out_told(left), _TRIED_AGAIN, {**health.figures, **figures, "left_out": len(left)})
         return Health(health.state, health.detail, health.cure, {**health.figures, **figures})
 
     def close(self) -> None:
@@ -315,16 +346,13 @@ class Indexing:
                 self.collection = None
             self.starved = None
 
-    def _upsert(self, collection: VectorCollection, pending: Sequence[Pending]) -> None:
-        known = self._index.embeddings([one.embed_hash for one in pending])
-        missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in known}
-        if missing and self.embedder is not None:
-            fresh = self._embedded(missing, self.embedder)
-            self._index.store_embeddings(fresh)
-            known.update(fresh)
-        collection.upsert([Point.of(one.passage, known[one.embed_hash]) for one in pending])
-        self._index.mark_indexed([one.pk for one in pending])
+    def _upsert(self, collection: VectorCollection, pending: Sequence[Pending], vectors: _Vectors) -> int:
+        """Returns how many had a vector."""
+        there = [one for one in pending if one.embed_hash in vectors]
+        collection.upsert([Point.of(one.passage, vectors[one.embed_hash]) for one in there])
+        self._index.mark_indexed([one.pk for one in there])
         self._unflushed = True
+        return len(there)
 
     def _flush(self, *, idle: bool) -> None:
         now = time.monotonic()
@@ -357,24 +385,15 @@ class Indexing:
         self._need_room(None if self._backend is None else self._backend.folder)
 
     def _need_room(self, folder: Path | None) -> None:
-        if folder is None:  # the points stand on a server
-            return
-        free = self.free_bytes(folder)
-        if free < FREE_MIN_BYTES:
-            raise VectorsError(
-                f"The disk of {folder} has {free / 1e6:.0f} MB free; the vector engine needs {FREE_MIN_BYTES / 1e6:.0f} MB.",
-                cure="Free some disk space: embedding then goes on by itself; until then new memories are found by words.",
-            )
+        if folder is not None:  # else the points stand on a server
+            need_room(folder, self.free_bytes)
 
 
 def _server_of(place: str) -> str:
     return place.partition(" ")[0]
 
 
-def free_bytes(folder: Path) -> int:
-    """What this user may still write on the device of a folder that need not exist yet. Raises VectorsError."""
-    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    try:
-        return shutil.disk_usage(there).free
-    except OSError as error:
-        raise VectorsError(f"{there} can't be used: {error.strerror}.", cure="Check the path.") from error
+def _left_out_told(left: dict[str, str]) -> str:
+    named = ", ".join(list(left)[:_TOLD_MAX]) + f" and {len(left) - _TOLD_MAX} more" * (len(left) > _TOLD_MAX)
+    one = len(left) == 1
+    return f"{len(left)} passage{'s' * (not one)} ({named}) {'has' if one else 'have'} no vector: {next(iter(left.values()))}"

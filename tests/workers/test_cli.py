@@ -275,16 +275,19 @@ def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) 
 def test_reindex_says_whether_search_by_meaning_is_whole(warm: Command) -> None:
     code, out, _ = warm("reindex")
     assert code == 0 and "in this version's form: " in out and out.rstrip().endswith("Search by meaning is whole."), out
-    assert set(warm.json("reindex")) == {"points"}
+    rebuilt = warm.json("reindex")
+    assert set(rebuilt) == {"points", "left_out"} and rebuilt["left_out"] == {}
 
 
-@pytest.mark.parametrize(("points", "waiting", "said"), [
-    (1, 0, "1 point. Search by meaning is whole."),
-    (2, 1, "2 points. 1 passage still waits for its vector"),
-    (0, 2, "0 points. 2 passages still wait for their vector"),
+@pytest.mark.parametrize(("points", "left", "waiting", "said"), [
+    (1, 0, 0, "1 point. Search by meaning is whole."),
+    (2, 0, 1, "2 points. 1 passage still waits for its vector"),
+    (0, 0, 2, "0 points. 2 passages still wait for their vector"),
+    (5, 1, 0, "5 points. The model failed on 1 passage; their words find them, and they are tried again."),
+    (5, 2, 1, "The model failed on 2 passages; their words find them, and they are tried again. 1 passage still waits"),
 ])  # fmt: skip
-def test_what_a_reindex_could_not_embed_is_told(points: int, waiting: int, said: str) -> None:
-    assert said in documents._rebuilt(points, waiting)
+def test_what_a_reindex_could_not_embed_is_told(points: int, left: int, waiting: int, said: str) -> None:
+    assert said in documents._rebuilt(points, left, waiting)
 
 
 def test_facts_are_told_in_a_line_each(warm: Command) -> None:

@@ -57,18 +57,32 @@ def ingest(invocation: Invocation, paths: tuple[Path, ...]) -> int:
 @json_option
 @pass_invocation
 def reindex(invocation: Invocation) -> int:
-    """Build the vector collection anew from memory.db, after a change of model or a damage."""
+    """Build the vector collection anew from memory.db, after a change of model or a damage.
+
+    Exit code 1: the model failed on some texts, which were left out; they are named, and tried again in the background.
+    """
     client = invocation.service()
     result = follow(invocation, client.stream("/v1/reindex"), "reindex")
     waiting = int(client.get("/v1/status").get("pending_embeddings", 0))
-    invocation.show(result, lambda out: out.print(_rebuilt(result["points"], waiting)))
-    return OK
+    left = result["left_out"]
+    invocation.show(result, lambda out: _render_rebuilt(out, result["points"], left, waiting))
+    return FINDINGS if left else OK
 
 
-def _rebuilt(points: int, waiting: int) -> str:
+def _render_rebuilt(out: Console, points: int, left: dict[str, str], waiting: int) -> None:
+    if left:
+        print_table(out, ("left out", "reason"), list(left.items()))
+    out.print(_rebuilt(points, len(left), waiting - len(left)))
+
+
+def _rebuilt(points: int, left: int, waiting: int) -> str:
     """What a reindex has brought: a bare number would not say whether what `status` asked for is done."""
-    whole = _still_waiting(waiting) if waiting else "Search by meaning is whole."
-    return f"The collection is built anew, in this version's form: {points} point{'s' * (points != 1)}. {whole}"
+    parts = [f"The collection is built anew, in this version's form: {points} point{'s' * (points != 1)}."]
+    if left:
+        parts.append(f"The model failed on {left} passage{'s' * (left != 1)}; their words find them, and they are tried again.")
+    if waiting > 0:
+        parts.append(_still_waiting(waiting))
+    return " ".join(parts if len(parts) > 1 else [*parts, "Search by meaning is whole."])
 
 
 def _still_waiting(passages: int) -> str:

@@ -25,9 +25,7 @@ from memory_os.errors import (
 from memory_os_workers.jobs import names, retries
 
 if TYPE_CHECKING:
-    import numpy as np
     from arq.worker import Function
-    from numpy.typing import NDArray
 
     from memory_os_workers.jobs.tools import Tools
 
@@ -41,7 +39,10 @@ _MARGIN_S = 10
 async def embed(tools: Tools, hashes: list[str]) -> int:
     """Embed the texts of these hashes that have no embedding yet. Returns how many were delivered."""
     texts = await tools.ask(tools.service.texts, hashes)
-    vectors, fault = await _vectors(tools, texts)
+    if not texts:
+        return 0
+    vectors, faults = await tools.embed(texts)
+    fault = next(iter(faults.values()), None)
     if fault is not None and not vectors and len(texts) > 1:
         # Not one of many texts: it is the model, and its texts wait for it.
         raise EmbeddingUnavailable(f"The model embeds nothing now: {fault}") from fault
@@ -50,24 +51,6 @@ async def embed(tools: Tools, hashes: list[str]) -> int:
     if fault is not None:
         raise fault
     return len(vectors)
-
-
-async def _vectors(tools: Tools, texts: dict[str, str]) -> tuple[dict[str, NDArray[np.float32]], Exception | None]:
-    """All vectors that can be made. A text that the encoder fails on takes no other down with it."""
-    if not texts:
-        return {}, None
-    try:
-        return await tools.embed(texts), None
-    except (WorkerUnfit, EmbeddingUnavailable):  # no text's fault
-        raise
-    except Exception as error:  # noqa: BLE001 - raised again, once it is known which text it is
-        if len(texts) == 1:
-            return {}, error
-    keys = list(texts)
-    half = len(keys) // 2
-    first, fault = await _vectors(tools, {key: texts[key] for key in keys[:half]})
-    second, later = await _vectors(tools, {key: texts[key] for key in keys[half:]})
-    return {**first, **second}, fault or later
 
 
 async def ingest(tools: Tools, name: str, stamp: str) -> int:

@@ -70,10 +70,12 @@ class Tools:
             cure="Install the same version of memory-os for both, and give both the same `embedding` settings.",
         )
 
-    async def embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Vectors by hash, shape (dimension,). The model is loaded at the first call.
+    async def embed(
+        self, texts: dict[str, str]
+    ) -> tuple[dict[str, NDArray[np.float32]], dict[str, EmbeddingError]]:
+        """Vectors by hash, shape (dimension,), and the fault of each text that fails. The model is loaded at the first call.
 
-        Raises WorkerUnfit if it can't be, EmbeddingUnavailable while it is away, EmbeddingError for a text that it fails on.
+        Raises WorkerUnfit if it can't be, EmbeddingUnavailable while it is away.
         """
         return await asyncio.get_running_loop().run_in_executor(self._embedding, self._embed, texts)
 
@@ -136,8 +138,9 @@ class Tools:
             self._model = ModelClient.open(self.settings, ServiceUsage(self))
         return self._model
 
-    def _embed(self, texts: dict[str, str]) -> dict[str, NDArray[np.float32]]:
+    def _embed(self, texts: dict[str, str]) -> tuple[dict[str, NDArray[np.float32]], dict[str, EmbeddingError]]:
         from memory_os.embedding import fingerprint_of, load_embedder
+        from memory_os.embedding.apart import embedded_apart
         from memory_os.embedding.cache import shared
 
         if self.fingerprint != fingerprint_of(self.settings.values.embedding):
@@ -149,8 +152,7 @@ class Tools:
                 raise
             except EmbeddingError as error:
                 raise WorkerUnfit(f"This worker has no model: {error.message}", cure=error.cure) from error
-        vectors = self._embedder.embed_passages(list(texts.values()))
-        return dict(zip(texts, vectors, strict=True))
+        return embedded_apart(texts, self._embedder.embed_passages)
 
     def _prepare(self, name: str) -> Prepared:
         from memory_os.documents.prepare import prepare_file
