@@ -20,7 +20,8 @@ IN_ORDER = (
     "layer, source, text, scope, author, kind, ordinal, context, title, session_id, created_at, valid_from, valid_to, trust,"
     " importance, flagged, id, uses, last_used_at"
 )
-_LENGTHS = (8, 32, 64, 160, 288)
+# A connection keeps 128 statements, of hundreds of values each 100 kB and more: one for each length came to 20 MB and more.
+_LENGTHS = (8, 32, 64, 160, 288, 576, 1152, 2304, 4000)
 _T = TypeVar("_T")
 _LAYERS = {layer.value: layer for layer in Layer}
 _AUTHORS = {author.value: author for author in Author}
