@@ -125,6 +125,20 @@ def test_a_turn_that_has_its_answer_is_kept_in_memory_no_longer(desk: Desk, monk
     assert turns.get(answered, Scope().key) is None
 
 
+def test_a_turn_that_was_shown_nothing_is_kept_no_longer_than_till_its_answer(desk: Desk) -> None:
+    turns = desk.engine.ground_truth.watch.turns
+    seen = {"visible": {"handles": [desk.fact.handle]}}
+    told = {"v": 1, "session_id": "s1", "user": "local", "profile": "default", "platform": "cli", **seen}
+    for turn_id in ("found-nothing", "waits"):
+        desk.engine.recall({"user_message": "Quel temps fait-il à Vienne?", "turn_id": turn_id, **told})
+    desk.engine.recaller.ledger.settle()
+    assert turns.running() == ["found-nothing", "waits"], "the window of each has a line that a look-up may be for"
+    record = {"type": "turn", "at": NOW, "user_message": "?", "assistant_response": "Fine.", "turn_id": "found-nothing", **told}
+    (desk.engine.settings.spool_dir / f"{1:020}-a.json").write_text(json.dumps(record), "utf-8")
+    desk.engine.drain_spool()
+    assert turns.running() == ["waits"]
+
+
 def test_a_turn_is_looked_at_once(desk: Desk) -> None:
     desk.turn("It listens on 8443.")
     mean = desk.mean()

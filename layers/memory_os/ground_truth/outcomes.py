@@ -6,6 +6,7 @@ the ledger, so a turn that was missed (the service ended) is found again by comp
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 
@@ -68,6 +69,7 @@ class Outcomes:
         )
         for row in rows:
             self._settle(row, now)
+        self._end_empty()
         return len(rows)
 
     def _settle(self, row: Row, now: float) -> None:
@@ -86,6 +88,21 @@ class Outcomes:
                 if use.given.layer == Layer.FACTS.value:
                     self._move_trust(db, use, row["turn_id"], now)
         self._watch.turns.end(row["turn_id"])
+
+    def _end_empty(self) -> None:
+        """Answered turns that nothing was shown to are never looked at: what found nothing, and what came too late. Of a machine
+        that is too slow for recall's deadline that is every turn."""
+        running = self._watch.turns.running()
+        if not running:
+            return
+        rows = self._store.rows(
+            "SELECT r.turn_id FROM recalls r JOIN messages a ON a.turn_id = r.turn_id AND a.scope = r.scope AND a.role = 'assistant'"
+            " WHERE r.turn_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS(SELECT 1 FROM recall_lines l"
+            " JOIN passages p ON p.id = l.passage_id WHERE l.turn_id = r.turn_id AND l.shown = 1)",
+            (json.dumps(running),),
+        )
+        for row in rows:
+            self._watch.turns.end(row["turn_id"])
 
     def _lines(self, turn_id: str) -> list[Given]:
         rows = self._store.rows(

@@ -116,7 +116,7 @@ class Pole:
     end: int
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def poles(text: str) -> tuple[Pole, ...]:
     """Everything a text says on any axis, in order."""
     return tuple(_poles(folded(text)))
@@ -147,7 +147,7 @@ class Slot:
     between: str = ""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def stated(text: str) -> tuple[Slot, ...]:
     """The word values of a sentence: `branch main`, `the main branch`, `main 分支`, `the database is SQLite`."""
     plain = unicodedata.normalize("NFKC", text[:_READ_MAX_CHARS])
@@ -169,7 +169,7 @@ def _stated(plain: str, normal: str) -> Iterator[Slot]:
                 yield Slot(name, word.strip("."))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def assigned(text: str) -> tuple[Slot, ...]:
     """The word values that a line of output gives: `deploy branch = develop`, `On branch develop`."""
     normal = folded(text)

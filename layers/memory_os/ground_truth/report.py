@@ -1,7 +1,8 @@
 """Whether memory helped: figures by day and layer, from the ledger alone. Every figure can be counted again by hand.
 
 A day is a UTC day. `turns` are those recall was asked for; a turn's tokens count for its layers in equal parts by line.
-`used`, `ignored` and `contradicted` are lines. `per_100` are rediscoveries of 100 turns that had lines.
+`used`, `ignored` and `contradicted` are lines. `per_100` are rediscoveries of 100 turns that had lines. `late`
+are turns that went on before their answer came: they had none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from memory_os.ground_truth.enforcement import proposal
 from memory_os.ground_truth.outcomes import under_review
+from memory_os.recall.ledger import LATE
 from memory_os.recall.rendering import day_of
 from memory_os.store import Row, Store
 
@@ -31,6 +33,7 @@ class Figures:
     lines: int = 0
     tokens: int = 0
     small_talk: int = 0
+    late: int = 0
     used: int = 0
     ignored: int = 0
     contradicted: int = 0
@@ -120,6 +123,7 @@ class Report:
                 figures.injections += row["tokens"] > 0
                 figures.tokens += row["tokens"]
                 figures.small_talk += row["reason"] == "small talk"
+                figures.late += row["outcome"] == LATE
         self._count_lines(since, scope, days, total)
         for row in self._rows("tool_calls", since, scope):
             for figures in both(row["at"]):

@@ -93,6 +93,11 @@ class Turns:
         with self._lock:
             self._turns.pop(turn_id, None)
 
+    def running(self) -> list[str]:
+        """The ids of all that are kept."""
+        with self._lock:
+            return list(self._turns)
+
     def forget(self) -> None:
         """Drop everything: what was just forgotten may stand in a line."""
         with self._lock:

@@ -45,7 +45,8 @@ _LIGHT_UNSPACED = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)
+# Each 2 to 5 kB: of some hundred turns.
+@lru_cache(maxsize=1024)
 def units(text: str) -> tuple[str, ...]:
     """The units of a text that say what it is about, in order, each once."""
     normal = unicodedata.normalize("NFKC", text[:4000])
@@ -79,7 +80,7 @@ def _stem(one: str, other: str) -> bool:
     return one[:_STEM_LETTERS] == other[:_STEM_LETTERS] and _stems(one, other)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _stems(one: str, other: str) -> bool:
     if _NUMBER.search(one) or _NUMBER.search(other):
         return False

@@ -85,7 +85,8 @@ def function_words(words: tuple[str, ...]) -> frozenset[str]:
     return _by_function_words(words)[1]
 
 
-@lru_cache(maxsize=4000)
+# What a text's language and its terms have in common, one after the other; both remember their own.
+@lru_cache(maxsize=128)
 def _by_function_words(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
     words = tuple(dict.fromkeys(words))
     counts = Counter(name for word in words for name in _languages_with(word))
@@ -96,7 +97,8 @@ def _by_function_words(words: tuple[str, ...]) -> tuple[str, frozenset[str]]:
     return best, frozenset(word for word in words if best in _languages_with(word))
 
 
-@lru_cache(maxsize=50_000)
+# 230 bytes a word.
+@lru_cache(maxsize=16_384)
 def _languages_with(word: str) -> tuple[str, ...]:
     """The languages in which this is a function word. Asked of the engine, whose stemmer takes a minute for a long one."""
     if len(word) > _FUNCTION_WORD_MAX:
