@@ -311,8 +311,8 @@ class _Wording(NamedTuple):
     denies: bool
 
 
-# 7 MB, whatever the passages' length: of long ones each takes 30 kB.
-@remembered(most=2048, characters=500_000)
+# 10 MB, whatever the passages' length: of long ones each takes 30 kB.
+@remembered(most=3072, characters=750_000)
 def wording(text: str) -> _Wording:
     """What makes two texts the same or not; the last few thousand are remembered."""
     denies = bool(_NEGATION.search(text.casefold()))
