@@ -18,7 +18,6 @@ from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
 from memory_os.text.asking import asks_of_oneself, asks_when, states_wish, tells_time
-from memory_os.text.remembered import remembered
 
 _WORDS = 0.65
 # Of others in the talk meaning says more than words: those are about what stands beside them, not about the question's names.
@@ -56,11 +55,11 @@ _LONG_ENOUGH = 200
 # A question longer than this says something, too.
 QUESTION_CHARS = 240
 
-_QUESTION_END = re.compile(r"[?？؟]\s*$")
+_QUESTION_ENDS = ("?", "？", "؟")
 # "Imke: …" and "[Imke] …": in a room of several people a message begins with whose it is.
 _SPOKEN_BY = re.compile(r"\[?([^\W\d_][\w'’-]*)(?: [^\W\d_][\w'’-]*)?(?:\]:?\s*|:\s+|：\s*)\S")
 _WORD = re.compile(r"[^\W_]+")
-_ROLE = re.compile(r"^(?:user|assistant): ")
+_ROLE = re.compile(r"(?:user|assistant): ")
 _ROLE_CHARS = len("assistant: ")
 
 
@@ -149,21 +148,21 @@ def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float
 
 
 def manner_of(passage: Passage) -> tuple[float, str]:
-    """What the words of a message are worth whatever is asked, and who speaks ("" for nobody); remembered."""
-    worth, speaker = _of_words(passage.text)
-    answers = passage.ordinal == 0 and is_bare_question(_ROLE.sub("", passage.context[: QUESTION_CHARS + _ROLE_CHARS + 1]))
-    return worth + _ANSWERS * answers, speaker
-
-
-@remembered(most=4096, characters=2_000_000)
-def _of_words(text: str) -> tuple[float, str]:
+    """What the words of a message are worth whatever is asked, and who speaks ("" for nobody)."""
+    text = passage.text
     short = min(math.log((1 + len(text)) / (1 + _LONG_ENOUGH)), 0.0)
-    return _BREVITY * short + _ASKS * is_bare_question(text), speaker_of(text)
+    answers = passage.ordinal == 0 and is_bare_question(_without_role(passage.context[: QUESTION_CHARS + _ROLE_CHARS + 1]))
+    return _BREVITY * short + _ASKS * is_bare_question(text) + _ANSWERS * answers, speaker_of(text)
+
+
+def _without_role(said: str) -> str:
+    role = _ROLE.match(said)
+    return said[role.end() :] if role else said
 
 
 def is_bare_question(text: str) -> bool:
     """Short, and a question to its end."""
-    return len(text) <= QUESTION_CHARS and bool(_QUESTION_END.search(text))
+    return len(text) <= QUESTION_CHARS and text.rstrip().endswith(_QUESTION_ENDS)
 
 
 def speaker_of(text: str) -> str:
