@@ -165,7 +165,7 @@ def test_an_edit_by_the_user_shows_at_once(workspace: Workspace) -> None:
 
 
 def test_cycles_are_counted(workspace: Workspace) -> None:
-    assert [workspace.begin_cycle() for _ in range(3)] == [1, 2, 3]
+    assert [workspace.count_cycle() for _ in range(3)] == [1, 2, 3]
     assert workspace.creative().cycles == 3
 
 

@@ -60,7 +60,8 @@ def report(found: Mapping[str, Any]) -> str:
     judged = sum(_count(total, name) for name in ("used", "ignored", "contradicted"))
     lines = [
         f"Last seven days, mode {found.get('mode')}: {_count(total, 'turns')} turns, {_count(total, 'injections')} with memory"
-        f" ({_count(total, 'tokens')} tokens), {_count(total, 'small_talk')} small talk",
+        f" ({_count(total, 'tokens')} tokens), {_count(total, 'small_talk')} small talk,"
+        f" {_count(total, 'late')} answered too late",
         f"Lines: {_count(total, 'used')} used, {_count(total, 'ignored')} ignored, {_count(total, 'contradicted')} contradicted"
         f" of {judged}",
         f"Searched for again although it was in the prompt: {_count(total, 'rediscoveries')}"

@@ -65,7 +65,7 @@ def answer(raw: str, home: Home, asker: Asker) -> str:
         if not failure.nobody:
             return f"memory-os: no answer from the service ({failure.reason})."
         started = launch.start(home)
-        reason = "" if started else launch.last_failure(home).get("error") or "`memory-os doctor` looks for the cause."
+        reason = "" if started else launch.why_not_running(home) or "`memory-os doctor` looks for the cause."
         return f"memory-os: the service does not run. {reason or 'It is being started: ask again in a few seconds.'}"
 
 

@@ -1,7 +1,8 @@
 """Starting the service on demand: detached, at most one attempt in a while, and never waited for here.
 
 The service itself guards that there is only one (its lock); what is kept here is that a home whose service can't start
-does not pay for an attempt at every turn.
+does not pay for an attempt at every turn. While `setup.sh` replaces the package nothing is tried: what is half there can't
+start, and the first turn after that starts what is new.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ _SERVING = {"PYDANTIC_DISABLE_PLUGINS": "__all__", "MALLOC_ARENA_MAX": "2"}
 
 
 def start(home: Home) -> bool:
-    """Start the service unless it was tried lately. True if an attempt was made; its outcome shows at the socket."""
+    """Start the service unless it was tried lately, or is being upgraded. True if an attempt was made; its outcome shows at
+    the socket.
+    """
     python = launch_config().python
     if not python:
         if shared().counts.add("not_installed"):
             _log.warning("memory-os: no launch.json beside the plugin; run `memory-os setup`")
         return False
     try:
-        return _start(home, python)
+        return not is_upgrading(python) and _start(home, python)
     except OSError as error:
         # Nothing can be written here; the spool will say the same, and more often.
         if shared().counts.add(f"launch:{error.errno}"):
@@ -115,7 +118,7 @@ def _spawn(home: Home, python: str) -> None:
         _record_failure(home, f"{python} can't be run: {error.strerror}.", "Run `./setup.sh` again.")
         return
     # Reaped, or it would stay a zombie in a gateway that lives for weeks.
-    threading.Thread(target=_reap, args=(home, process), name="memory-os-service", daemon=True).start()
+    threading.Thread(target=_reap, args=(home, process, python), name="memory-os-service", daemon=True).start()
 
 
 def command_line(python: str, *arguments: str) -> list[str]:
@@ -143,11 +146,14 @@ def service_environment(home: Home) -> dict[str, str]:
     return environment | {"HERMES_HOME": str(home.hermes), "MEMORY_OS_HOME": str(home.root)}
 
 
-def _reap(home: Home, process: subprocess.Popen[bytes]) -> None:
+def _reap(home: Home, process: subprocess.Popen[bytes], python: str) -> None:
     started = time.time()
     code = process.wait()
     with suppress(OSError):
-        if code not in (0, _EXIT_RUNNING) and time.time() - started < RETRY_SECONDS and not failed_since(home, started - 1.0):
+        if code not in (0, _EXIT_RUNNING) and is_upgrading(python):
+            # The package went from under it. No failure of this home's: the next turn after the upgrade may start it.
+            os.utime(home.run / "start-attempt", (0, 0))
+        elif code not in (0, _EXIT_RUNNING) and time.time() - started < RETRY_SECONDS and not failed_since(home, started - 1.0):
             lines = (home.logs / "start.log").read_bytes()[-_STDERR_KEPT:].decode("utf-8", "replace").split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), f"it ended with code {code}")
             _record_failure(home, f"The service ended at once: {last}", f"See {home.logs / 'start.log'}.")
@@ -162,6 +168,13 @@ def _record_failure(home: Home, error: str, cure: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         json.dump(record, stream)
     temporary.replace(path)
+
+
+def why_not_running(home: Home) -> str:
+    """What keeps the service from starting, or kept it at the last attempt; "" if nothing did."""
+    if is_upgrading(launch_config().python):
+        return "memory-os is being upgraded; it is back by itself in a minute."
+    return str(last_failure(home).get("error") or "")
 
 
 def last_failure(home: Home) -> dict[str, object]:

@@ -29,7 +29,7 @@ def _service(home: Home) -> str:
     except CallFailed as failure:
         if not failure.nobody:
             return f"no answer ({failure.reason})"
-        return str(launch.last_failure(home).get("error") or "not running; the first turn starts it")
+        return launch.why_not_running(home) or "not running; the first turn starts it"
     if status != 200 or not isinstance(told, dict):
         return f"no answer (status {status})"
     return f"running, version {told.get('version', '?')}"

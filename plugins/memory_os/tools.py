@@ -77,8 +77,8 @@ def _explain(home: Home, failure: CallFailed) -> tuple[str, str]:
     if failure.reason == "timeout":
         return "The memory service did not answer in time.", "Go on without it, or ask for less."
     if failure.nobody:
-        why = launch.last_failure(home).get("error")
-        return f"The memory service is not running. {why or ''}".strip(), "The user can run `memory-os doctor`."
+        why = launch.why_not_running(home)
+        return f"The memory service is not running. {why}".strip(), "The user can run `memory-os doctor`."
     return f"The memory service could not be used ({failure.reason}).", "The user can run `memory-os doctor`."
 
 

@@ -23,7 +23,7 @@ from memory_os_workers.eval.corpora import Corpus, Document
 from memory_os_workers.eval.corpora import Question as Asked
 from memory_os_workers.eval.floor import PlainFts5
 from memory_os_workers.eval.kept import KeptEncoder
-from memory_os_workers.eval.measures import DEPTH, Scores, difference, mean_of, percentile, scores_of
+from memory_os_workers.eval.measures import DEPTH, Difference, Scores, difference, mean_of, percentile, scores_of
 
 from peers.served_embeddings import served
 
@@ -169,10 +169,16 @@ def _print(systems: dict[str, System], documents: int) -> None:
     for name, system in systems.items():
         mean = mean_of(system.scores)
         gap = difference(system.scores, ours)["any_10"]
-        against = "" if system.scores is ours else f"{100 * gap.mean:+.1f} ({100 * gap.low:+.1f} to {100 * gap.high:+.1f})"
+        against = "" if system.scores is ours else f"{100 * gap.mean:+.1f} ({_interval(gap)})"
         shares = " | ".join(f"{100 * value:.1f}" for value in (mean.any_1, mean.any_5, mean.any_10, mean.all_10))
         p50, p95 = (percentile(system.milliseconds, part) for part in (0.5, 0.95))
         click.echo(f"| {name} | {shares} | {mean.mrr:.3f} | {against} | {p50:.1f} ms | {p95:.1f} ms |")
+
+
+def _interval(gap: Difference) -> str:
+    if gap.low is None or gap.high is None:
+        return "too few questions"
+    return f"{100 * gap.low:+.1f} to {100 * gap.high:+.1f}"
 
 
 def _progress(done: int, total: int, what: str) -> None:

@@ -436,7 +436,7 @@ def test_what_was_forgotten_does_not_come_back(documents: Documents, settings: S
         tombstones.bury(db, SHARED_SCOPE, [gone.content_hash], 1.0)
     documents.index.replace("document:a.md", passages(documents, "a.md")[:1])
     one = only(documents.ingest(settings.vault))
-    assert (one.status, one.chunks, one.notes) == ("ok", 1, ("1 passages stay forgotten",))
+    assert (one.status, one.chunks, one.notes) == ("ok", 1, ("1 passage stays forgotten",))
     assert only(documents.ingest(settings.vault)).status == "unchanged"
 
 

@@ -403,7 +403,7 @@ def test_one_passage_of_a_document(home: Home, tmp_path: Path) -> None:
     assert all("quillfeather" not in one.text for one in home.index.of_source(f"document:{file}"))
     os.utime(file, (1, 1))
     (report,) = home.documents.ingest(file).files
-    assert (report.chunks, report.notes) == (0, ("1 passages stay forgotten",))
+    assert (report.chunks, report.notes) == (0, ("1 passage stays forgotten",))
 
 
 def sections(*words: str) -> str:

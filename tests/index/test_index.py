@@ -213,6 +213,30 @@ def test_an_edit_keeps_the_retrievals_counted(index: Index) -> None:
     assert row["last_used_at"] is not None
 
 
+def test_a_retrieval_taken_back_leaves_no_trace_of_its_time(index: Index) -> None:
+    index.replace("message:1", [note("one")])
+    (one,) = [passage.id for passage in index.of_source("message:1")]
+
+    def row() -> tuple[int, float | None]:
+        found = index.of_source("message:1")[0]
+        return found.uses, found.last_used_at
+
+    nothing = index.used([])
+    index.unused([one], index.used([one]))
+    assert row() == (0, None) and nothing.before == {}
+    index.used([one])
+    before = row()
+    late = index.used([one])
+    assert row() == (2, late.at)
+    index.unused([one], late)
+    assert row() == before
+    late, since = index.used([one]), index.used([one])
+    index.unused([one], late)
+    assert row() == (2, since.at), "somebody was shown it since"
+    index.unused([one])
+    assert row() == (1, since.at), "nobody knows the one before"
+
+
 def test_update_changes_what_is_not_text(index: Index) -> None:
     passage = note("one", trust=0.5)
     index.replace("message:1", [passage])

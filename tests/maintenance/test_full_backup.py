@@ -15,6 +15,7 @@ from memory_os.maintenance import full_backup
 from memory_os.maintenance.full_backup import sets
 from memory_os.maintenance.manifest import MANIFEST, faults, read_manifest
 from memory_os.memory import Scope
+from support.library import passage
 
 from .conftest import DAY, NOW, Home
 
@@ -81,6 +82,22 @@ def test_a_copy_that_does_not_answer_is_no_backup(engine: Engine, monkeypatch: p
     outcome = engine.maintenance.run("full_backup", NOW)
     assert (outcome.state, "1 of 1 questions" in outcome.error) == ("failed", True)
     assert list(engine.settings.backups_dir.iterdir()) == []
+
+
+def test_what_memory_takes_in_meanwhile_is_no_fault_of_the_copy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy used to be asked what memory answered a moment before: words that twenty others have by then."""
+    copy = engine.store.backup
+
+    def busy(target: Path) -> None:
+        others = [f"note:{number}" for number in range(20)]
+        for one in others:
+            engine.index.replace(one, [passage("staging gateway listens port 8443", one)])
+        copy(target)
+        for one in others:
+            engine.index.remove(one)
+
+    monkeypatch.setattr(engine.store, "backup", busy)
+    assert read_manifest(made(engine)).counts["passages"] == 1, "of the moment in which it was asked"
 
 
 def test_so_many_are_kept_and_never_the_new_one_lost(home: Home) -> None:

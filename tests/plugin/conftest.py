@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,3 +61,19 @@ def python_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         return path
 
     return make
+
+
+@pytest.fixture
+def upgrading(python_that: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """An environment with such a python; returns the mark that `setup.sh` (here: this process) has set in it."""
+
+    def begin(line: str) -> Path:
+        python = tmp_path / "venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python_that(line).rename(python)
+        monkeypatch.setenv("MEMORY_OS_PYTHON", str(python))
+        mark = tmp_path / "venv" / ".upgrading"
+        mark.write_text(f"{os.getpid()}\n")
+        return mark
+
+    return begin

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -163,22 +162,15 @@ def test_the_command_line_is_passed_on_with_its_exit_code(
     assert capfd.readouterr().out == f"-P -m memory_os_workers.cli recall the key --json {home.root}\n"
 
 
-def test_while_the_package_is_replaced_it_says_so(
-    home: paths.Home, python_that: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_package_is_replaced_it_says_so(upgrading: Callable[[str], Path]) -> None:
     """Only while that setup.sh runs: the mark of one that was killed keeps nobody out."""
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python_that("exit 0").rename(python)
-    monkeypatch.setenv("MEMORY_OS_PYTHON", str(python))
-    mark = tmp_path / ".upgrading"
+    mark = upgrading("exit 0")
 
     def code() -> object:
         with pytest.raises(SystemExit) as caught:
             commands.run_cli(argparse.Namespace(arguments=["status"]))
         return caught.value.code
 
-    mark.write_text(f"{os.getpid()}\n")
     assert code() == "memory-os is being upgraded; try again in a minute."
     for killed in ("2147483647\n", "", "x", "9" * 30):
         mark.write_text(killed)

@@ -81,8 +81,38 @@ def test_a_service_that_found_another_one_running_is_no_failure(home: paths.Home
     home.logs.mkdir()
     (home.logs / "start.log").write_text("already running")
     finished = subprocess.Popen([os.environ["MEMORY_OS_PYTHON"]], stderr=subprocess.DEVNULL)
-    launch._reap(home, finished)
+    launch._reap(home, finished, os.environ["MEMORY_OS_PYTHON"])
     assert launch.last_failure(home) == {} and launch.start(home), "no attempt is held back"
+
+
+def test_while_the_package_is_replaced_nothing_is_started_and_then_at_once(
+    home: paths.Home, upgrading: Python, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    mark = upgrading(f"echo started >> {log}; exec sleep 0.2")
+    assert not launch.start(home)
+    assert "being upgraded" in launch.why_not_running(home)
+    assert not home.run.exists() and not lines(log) and launch.last_failure(home) == {}
+    assert state.shared().counts.take() == {}
+    mark.unlink()
+    assert launch.start(home) and launch.why_not_running(home) == ""
+    wait_until(lambda: lines(log))
+
+
+def test_a_service_whose_package_went_from_under_it_has_not_failed(home: paths.Home, upgrading: Python, tmp_path: Path) -> None:
+    """setup.sh begins a moment after the start."""
+    log = tmp_path / "log"
+    mark = upgrading(f"echo started >> {log}; until [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 1")
+    pid = mark.read_text()
+    mark.unlink()
+    assert launch.start(home)
+    mark.write_text(pid)
+    (tmp_path / "go").touch()
+    wait_until(lambda: launch.attempted_at(home) == 0.0)
+    mark.unlink()
+    assert launch.last_failure(home) == {}
+    assert launch.start(home), "and no attempt is held back"
+    wait_until(lambda: len(lines(log)) == 2)
 
 
 def test_a_python_that_is_gone_is_said(home: paths.Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,11 @@ def test_the_service_is_asked_and_never_started(home: paths.Home, peer: Peer, py
     assert not (home.hermes / "started").exists()
 
 
+def test_an_upgrade_is_no_failure(home: paths.Home, upgrading: Callable[[str], Path]) -> None:
+    upgrading("exit 1")
+    assert "being upgraded" in standing.of(home)["service"]
+
+
 @pytest.mark.parametrize(
     ("config", "by"),
     [

@@ -195,6 +195,20 @@ def test_a_backup_taken_while_open_restores(store: Store, path: Path) -> None:
     restored.close()
 
 
+def test_a_snapshot_is_of_one_moment_and_so_is_a_backup_made_in_it(store: Store, path: Path) -> None:
+    store.set_meta("key", "then")
+    with store.snapshot():
+        store.set_meta("key", "now")
+        assert store.meta("key") == "then"
+        store.backup(path.parent / "then.db")
+    assert store.meta("key") == "now"
+    with closing(sqlite3.connect(path.parent / "then.db")) as copy:
+        assert copy.execute("SELECT value FROM meta WHERE key = 'key'").fetchone() == ("then",)
+    with pytest.raises(ValueError, match="fails inside"), store.snapshot():
+        raise ValueError("fails inside")
+    assert store.checkpoint(), "no reader holds on to it"
+
+
 def test_a_backup_is_the_owners_alone_and_leaves_nothing_partial(store: Store, path: Path) -> None:
     target = path.parent / "backups" / "memory-1.db"
     target.parent.mkdir()

@@ -91,6 +91,7 @@ def test_entries_learnings_and_questions_reach_their_layers(bench: Bench) -> Non
     creative = bench.engine.workspace.creative()
     assert [one.text for one in creative.learnings] == ["Clear the cache volume before rebuilding."]
     assert [one.text for one in creative.questions] == ["Who owns the cache volume?"]
+    assert creative.cycles == 1, "one session left them"
 
 
 def test_what_others_read_is_not_written_from_a_senders_session(bench: Bench) -> None:

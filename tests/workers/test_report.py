@@ -12,7 +12,7 @@ from memory_os_workers.cli.report import _render, _since
 from rich.console import Console
 
 LAYER = {"turns": 2, "lines": 5, "tokens": 300, "used": 3, "ignored": 1, "contradicted": 1}
-DAY = {**LAYER, "injections": 2, "rediscoveries": 1, "misses": 1, "small_talk": 1}
+DAY = {**LAYER, "injections": 2, "rediscoveries": 1, "misses": 1, "small_talk": 1, "late": 4}
 FOUND: dict[str, Any] = {
     "since": 1_790_000_000.0, "until": 1_790_090_000.0, "mode": "observe", "mode_since": 1_789_000_000.0,
     "days": {"2026-09-21": DAY},
@@ -36,7 +36,7 @@ def rendered(found: dict[str, Any]) -> str:
 def test_everything_that_was_found_stands_there() -> None:
     text = rendered(FOUND)
     for said in (
-        "Lines used: 60 % of 5", "50.0 per 100 turns", "90 tokens, 1.5 s", "2026-09-21", "facts",
+        "1 small talk, 4 answered too late", "Lines used: 60 % of 5", "50.0 per 100 turns", "90 tokens, 1.5 s", "2026-09-21", "facts",
         "'ferry' -> (s:abcdefgh) The ferry leaves",
         "(f:abcdefgh) 0.50 -> 0.53", "(f:bcdefghi) port 2 | terminal", "Proposal: try point", "#" * 18 + "." * 6 + "x" * 6,
     ):  # fmt: skip

@@ -113,7 +113,7 @@ class Commits:
         days = {one.content_hash: one.created_at for one in self.index.of_source(prepared.source)}
         passages, kept_out = self._without_forgotten(prepared.passages(days, now))
         if kept_out:
-            notes = (*notes, f"{kept_out} passages stay forgotten")
+            notes = (*notes, f"{kept_out} {'passage stays' if kept_out == 1 else 'passages stay'} forgotten")
             reason = reason or ("" if passages else "all of it was forgotten")
         self.index.replace(prepared.source, passages)
         status = "skipped" if reason else "ok"

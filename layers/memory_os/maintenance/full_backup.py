@@ -87,10 +87,13 @@ class FullBackup:
         folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
         with self._store.backing_up:
             sweep(folder)
-            asked = questions(self._store, self._engine.index, now)
             target = _free(folder / f"{_PREFIX}{stamp(now)}")
             partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder))
             try:
+                # Of one moment: what is captured, embedded or forgotten between the two would be missed in the copy.
+                with self._store.snapshot():
+                    asked = questions(self._store, self._engine.index, now)
+                    self._store.backup(partial / DATABASE)
                 manifest = self._copy(partial, now)
                 proof = self._prove(partial, manifest, asked, folder, now)
                 partial.replace(target)
@@ -155,7 +158,7 @@ class FullBackup:
         return int(self._store.value("PRAGMA page_count")) * int(self._store.value("PRAGMA page_size"))
 
     def _copy(self, partial: Path, now: float) -> Manifest:
-        self._store.backup(partial / DATABASE)
+        """Everything beside memory.db, which is there."""
         taken = [File(DATABASE, (partial / DATABASE).stat().st_size, digest(partial / DATABASE))]
         skipped: list[str] = []
         for one in sources(self._settings):
@@ -185,8 +188,6 @@ class FullBackup:
             restored = self._reopen(settings)
             try:
                 unanswered = [one for one in asked if not answered(one, restored.index, now)]
-                # What was forgotten since the questions were made has no answer here either.
-                unanswered = [one for one in unanswered if answered(one, self._engine.index, now)]
             finally:
                 restored.close()
             counts = _counts(settings.database)

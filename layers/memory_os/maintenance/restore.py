@@ -75,7 +75,8 @@ class Restored:
     def line(self) -> str:
         """For a person."""
         more = f", {self.added} missing files put back" if self.added else ""
-        again = f"; {self.forgotten_again} memories stay forgotten" if self.forgotten_again else ""
+        count = self.forgotten_again
+        again = f"; {count} {'memory stays' if count == 1 else 'memories stay'} forgotten" if count else ""
         return f"memory.db restored from {self.source}{more}{again}; what was there is kept in {self.kept}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_os.errors import BadRequest
-from memory_os.index import Index, passage_of
+from memory_os.index import Index, Retrieval, passage_of
 from memory_os.recall.arms import Outcome
 from memory_os.recall.query import Query
 from memory_os.recall.selection import Decision
@@ -64,6 +64,8 @@ class Ledger:
         self._index = index
         self._writer = ThreadPoolExecutor(1, "ledger")
         self._missed: OrderedDict[str, Missed] = OrderedDict()
+        # What the latest turns retrieved, should it turn out that they were not given it. The writer's alone.
+        self._retrieved: OrderedDict[str, Retrieval] = OrderedDict()
         self._lock = threading.Lock()
 
     def write(self, record: Record) -> None:
@@ -118,14 +120,6 @@ class Ledger:
             "arms": json.loads(row["arms"]),
             "lines": [self._line(line) for line in lines],
         }
-
-    def forget(self, passage_ids: Sequence[str]) -> int:
-        """Remove every trace of these passages. Returns how many lines went."""
-        self.settle()
-        with self._store.write() as db:
-            return sum(
-                db.execute("DELETE FROM recall_lines WHERE passage_id = ?", (one,)).rowcount for one in passage_ids
-            )
 
     def rotate(self, now: float) -> int:
         """Drop records older than 90 days. Returns how many."""
@@ -186,7 +180,14 @@ class Ledger:
                     for rank, one in enumerate(kept)
                 ],
             )
-            self._index.used(decision.scored.passage.id for decision in kept if decision.shown)
+            retrieved = self._index.used(decision.scored.passage.id for decision in kept if decision.shown)
+        self._remember(turn_id, retrieved)
+
+    def _remember(self, turn_id: str, retrieved: Retrieval) -> None:
+        if retrieved.before:
+            self._retrieved[turn_id] = retrieved
+            while len(self._retrieved) > _MISSED_KEPT:
+                self._retrieved.popitem(last=False)
 
     def _correct(self, missed: Missed) -> None:
         """Take back what a record claims to have given; a recall that left none gets one that says so."""
@@ -208,7 +209,8 @@ class Ledger:
                 db.execute(
                     "UPDATE recall_lines SET shown = 0, reason = ? WHERE turn_id = ? AND shown = 1", (TOO_LATE, *turn)
                 )
-                self._index.unused(one["passage_id"] for one in shown)
+                retrieved = self._retrieved.pop(missed.turn_id, None)
+                self._index.unused([one["passage_id"] for one in shown], retrieved)
 
 
 def put_at(query: Query) -> float:

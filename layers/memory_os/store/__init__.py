@@ -84,6 +84,12 @@ class Store:
         """All rows of a SELECT, on this thread's own read connection."""
         return self._reader().execute(sql, values).fetchall()
 
+    def tuples(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """The same as plain tuples, fetched as they are wanted; whoever asks closes the cursor."""
+        cursor = self._reader().cursor()
+        cursor.row_factory = None
+        return cursor.execute(sql, values)
+
     def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Row | None:
         """The first row of a SELECT, or None."""
         found: Row | None = self._reader().execute(sql, values).fetchone()
@@ -93,6 +99,18 @@ class Store:
         """The first column of the first row, or None."""
         found = self.row(sql, values)
         return None if found is None else found[0]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that this thread reads, and a `backup` it makes, is of one moment. What it writes it doesn't see meanwhile."""
+        reader = self._reader()
+        reader.execute("BEGIN")
+        try:
+            # SQLite takes its moment at the first read.
+            reader.execute("SELECT 1 FROM meta").fetchone()
+            yield
+        finally:
+            reader.execute("ROLLBACK")
 
     def count(self, name: str, by: int = 1, *, reason: str = "") -> None:
         """Move a named counter; `memory-os status` shows it with the last reason."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ class Keeping:
         Both are read by others than their speaker: they are written from the sessions of the person at this machine only.
         """
         private = scope != self._workspace.scope
+        written = 0
         for item in items:
             kind = item["item"]
             if kind not in ("entry", "learning", "question"):
@@ -89,6 +91,10 @@ class Keeping:
                 tally.dropped[error.code] += 1
                 continue
             tally.kept.append(kept)
+            written += kept.kind in ("learning", "question") and kept.outcome == "added"
+        if written:
+            with suppress(HostError):  # the lines stand; how often some came is no memory
+                self._workspace.count_cycle()
 
     def _entry(self, item: Mapping[str, Any], proof: Evidence, session_id: str) -> Kept:
         summary = item["summary"]

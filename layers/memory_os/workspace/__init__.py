@@ -126,8 +126,8 @@ class Workspace:
         """Remove a learning, or a question that was answered. False when no line says this. Raises HostError."""
         return self._creative_path.exists() and self._change(lambda old: without_item(old, text))
 
-    def begin_cycle(self) -> int:
-        """Count one more cycle. Returns the new count. Raises HostError."""
+    def count_cycle(self) -> int:
+        """Count one more time that a session left something here. Returns the new count. Raises HostError."""
         self._change(lambda old: with_cycles(old, parse(old).cycles + 1))
         return self.creative().cycles
 

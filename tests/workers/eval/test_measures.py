@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import asdict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_os_workers.eval.measures import Scores, difference, mean_of, percentile, scores_of, session_found
+from memory_os_workers.cli.eval import _render_gaps
+from memory_os_workers.eval.measures import (
+    QUESTIONS_MIN,
+    Difference,
+    Scores,
+    difference,
+    mean_of,
+    percentile,
+    scores_of,
+    session_found,
+)
+from rich.console import Console
 
 ITEMS = st.sampled_from("abcdefgh")
 RANKINGS = st.lists(st.frozensets(ITEMS, max_size=2), max_size=14)
@@ -44,9 +58,20 @@ def test_a_clear_difference_has_an_interval_on_one_side_and_the_same_one_again()
     worse = [Scores(0, 0, float(i % 4 == 0), 0, 0, 0) for i in range(40)]
     gap = difference(better, worse)["any_10"]
     assert gap.mean == 0.75
+    assert gap.low is not None and gap.high is not None
     assert 0.5 < gap.low < 0.75 < gap.high < 0.95
     assert difference(better, worse)["any_10"] == gap
-    assert difference(worse, better)["any_10"].high < 0
+    assert (difference(worse, better)["any_10"].high or 0.0) < 0
+
+
+def test_of_too_few_questions_no_interval_is_claimed() -> None:
+    better, worse = [Scores(1, 1, 1, 1, 1, 1)] * QUESTIONS_MIN, [Scores(0, 0, 0, 0, 0, 0)] * QUESTIONS_MIN
+    assert difference(better, worse)["any_10"] == Difference(1.0, 1.0, 1.0)
+    assert difference(better[1:], worse[1:])["any_10"] == Difference(1.0, None, None)
+    out = Console(file=io.StringIO(), width=120)
+    _render_gaps(out, {name: asdict(gap) for name, gap in difference(better[:2], worse[:2]).items()})
+    said = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "+100.0" in said and "too few questions for an interval: it takes 20" in said
 
 
 def test_a_session_stands_where_its_best_text_does() -> None:

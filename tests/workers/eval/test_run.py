@@ -43,7 +43,7 @@ def test_every_figure_of_two_corpora(run: Any, tmp_path: Path, home: Path) -> No
     }  # fmt: skip
     assert found["session_any_5"] is None, "two sessions: the first five are all of them"
     gap = found["hybrid_minus_plain_fts5"]["any_10"]
-    assert gap["low"] <= gap["mean"] <= gap["high"]
+    assert gap["mean"] >= 0 and gap["low"] is gap["high"] is None, "8 questions are too few for an interval"
     injected = found["injected"]
     assert injected["evidence_any"] >= 0.7
     assert injected["evidence_all"] <= injected["evidence_any"]

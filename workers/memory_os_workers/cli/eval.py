@@ -84,13 +84,22 @@ def _render(out: Console, found: dict[str, Any]) -> None:
             rows = [(name, *_shares(scores)) for name, scores in part["systems"].items()]
             title = f"{category or 'no category'}: {part['questions']} questions"
             print_table(out, ("system", *(title for _, title in _MEASURES)), rows, title=f"\n{title}")
-    gaps = found["hybrid_minus_plain_fts5"]
-    rows = [
-        (title, *(f"{100 * gaps[key][side]:+.1f}" for side in ("mean", "low", "high"))) for key, title in _MEASURES
-    ]
-    print_table(out, ("hybrid - plain FTS5, points", "mean", "95 % from", "to"), rows, title="\npaired bootstrap")
+    _render_gaps(out, found["hybrid_minus_plain_fts5"])
     if found["injected"] is not None:
         _render_injected(out, found["injected"])
+
+
+def _render_gaps(out: Console, gaps: dict[str, dict[str, float | None]]) -> None:
+    rows = [(title, *(_points(gaps[key][side]) for side in ("mean", "low", "high"))) for key, title in _MEASURES]
+    print_table(out, ("hybrid - plain FTS5, points", "mean", "95 % from", "to"), rows, title="\npaired bootstrap")
+    if any(gap["low"] is None for gap in gaps.values()):
+        from memory_os_workers.eval.measures import QUESTIONS_MIN
+
+        out.print(f"too few questions for an interval: it takes {QUESTIONS_MIN}")
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:+.1f}"
 
 
 def _render_injected(out: Console, injected: dict[str, Any]) -> None:

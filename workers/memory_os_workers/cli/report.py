@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SPAN = re.compile(r"(\d{1,4})\s*([dhw])")
 _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 _BAR = 30
-_DAY_COLUMNS = ("turns", "injections", "tokens", "used", "ignored", "contradicted", "rediscoveries", "misses", "small_talk")
+_DAY_COLUMNS = ("turns", "injections", "tokens", "used", "ignored", "contradicted", "rediscoveries", "misses", "small_talk", "late")
 
 
 def _since(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
@@ -87,7 +87,7 @@ def _render_total(out: Console, total: dict[str, Any]) -> None:
     share = f"{100 * total['used'] / judged:.0f} %" if judged else "none yet"
     out.print(
         f"{total['turns']} turns, {total['injections']} with memory ({total['tokens']} tokens),"
-        f" {total['small_talk']} small talk. Lines used: {share} of {judged}."
+        f" {total['small_talk']} small talk, {total['late']} answered too late. Lines used: {share} of {judged}."
     )
     out.print(
         f"Rediscoveries: {total['rediscoveries']} ({total['rediscoveries_per_100']:.1f} per 100 turns with memory;"

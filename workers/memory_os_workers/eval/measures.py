@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 DEPTH = 10
 SESSIONS = 5
 _RESAMPLES = 2000
+# Of fewer no interval is given.
+QUESTIONS_MIN = 20
 _SEED = 11
 
 Ranking = Sequence[Collection[str]]
@@ -34,11 +36,14 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Mean of the differences question by question, and the interval that holds it in 95 % of resamplings."""
+    """Mean of the differences question by question, and the interval that holds it in 95 % of resamplings.
+
+    No interval (None) of too few questions: a percentile bootstrap's is then far too narrow, and of two it is the questions.
+    """
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def scores_of(ranking: Ranking, evidence: Collection[str]) -> Scores:
@@ -72,6 +77,8 @@ def mean_of(scores: Sequence[Scores]) -> Scores:
 def difference(ours: Sequence[Scores], theirs: Sequence[Scores]) -> dict[str, Difference]:
     """Paired bootstrap over questions (Efron & Tibshirani 1993, percentile interval), by the name of the measure."""
     gaps = _columns(ours) - _columns(theirs)
+    if len(gaps) < QUESTIONS_MIN:
+        return {name: Difference(float(gaps[:, i].mean()), None, None) for i, name in enumerate(Scores.__slots__)}
     chosen = np.random.default_rng(_SEED).integers(0, len(gaps), (_RESAMPLES, len(gaps)))
     means = np.stack([gaps[rows].mean(axis=0) for rows in chosen])
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
