@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_os.ground_truth.attribution import Action, Outcome, attribute, contradiction
+from memory_os.ground_truth.attribution import Action, LineOutcome, attribute, contradiction
 from memory_os.ground_truth.detection import Given
 from memory_os.ground_truth.values import disagree, values
 from support.library import real_embedder
@@ -102,8 +102,8 @@ def test_an_answer_that_says_the_opposite_did_not_use_the_line() -> None:
     """Whoever made it say so: by words and by meaning the two are near."""
     line = Given("f:aaaaaaaa", "Nightly recording is turned on for the roof antenna.")
     for said in ("Nightly recording of the roof antenna is turned off.", "It is disabled: nightly recording of the roof antenna."):
-        assert attribute("Why?", said, [line], likeness=lambda *_: 0.9)[0].outcome is Outcome.IGNORED
-    assert attribute("Why?", "Nightly recording of the roof antenna is turned on.", [line])[0].outcome is Outcome.USED
+        assert attribute("Why?", said, [line], likeness=lambda *_: 0.9)[0].outcome is LineOutcome.IGNORED
+    assert attribute("Why?", "Nightly recording of the roof antenna is turned on.", [line])[0].outcome is LineOutcome.USED
 
 
 def test_the_labelled_turns_are_enough() -> None:
@@ -160,7 +160,7 @@ def test_values(text: str, expected: list[str]) -> None:
 
 def test_huge_and_odd_texts_are_read() -> None:
     for odd in ("", "\x00" * 1000, "8" * 10**6, "a." * 10**5, "\ud800"):
-        assert attribute(odd, odd, [PORT, Given("", odd)], [Action("terminal", odd, odd)])[0].outcome in Outcome
+        assert attribute(odd, odd, [PORT, Given("", odd)], [Action("terminal", odd, odd)])[0].outcome in LineOutcome
 
 
 def test_two_texts_disagree_over_a_value_of_one_kind() -> None:

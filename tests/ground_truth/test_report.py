@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.engine import Engine
 from memory_os.facts import Statement, trust
-from memory_os.ground_truth.attribution import Outcome
+from memory_os.ground_truth.attribution import LineOutcome
 from memory_os.ground_truth.outcomes import under_review, weight_of
 from memory_os.ground_truth.turns import Turn, Turns
 from memory_os.memory import Scope
+from memory_os.recall.ledger import Missed
 from memory_os.text import token_estimate
 from memory_os_workers.plot import svg
 from support.library import settings_of
@@ -163,8 +164,8 @@ def test_a_turn_whose_service_ended_is_looked_at_later(desk: Desk) -> None:
     assert desk.engine.ground_truth.settle() == 1 and desk.outcomes() == ["used"]
 
 
-@given(st.sampled_from([Outcome.USED, Outcome.CONTRADICTED]), st.integers(1, 500))
-def test_all_observations_together_stay_below_one_verdict(outcome: Outcome, times: int) -> None:
+@given(st.sampled_from([LineOutcome.USED, LineOutcome.CONTRADICTED]), st.integers(1, 500))
+def test_all_observations_together_stay_below_one_verdict(outcome: LineOutcome, times: int) -> None:
     assert sum(weight_of(outcome, before) for before in range(times)) < trust.FEEDBACK
 
 
@@ -183,11 +184,13 @@ def test_the_figures_are_those_of_the_raw_ledger(desk: Desk) -> None:
     desk.turn("The orchard gateway is on port 9443 now.", TERMINAL)
     desk.turn("You are welcome.", question="thanks!")
     desk.turn("Here.", search("orchard gateway port"), question="Search our sessions for the orchard gateway port.")
+    desk.engine.recaller.ledger.too_late(Missed("went on", "s1", Scope().key, "cli", NOW, "timeout after 300 ms"))
     found = desk.engine.report({"since": 0, "everyone": True})
     raw = counted_by_hand(desk.store.path)
     assert {key: found["total"][key] for key in raw} == raw
-    assert sum(day["turns"] for day in found["days"].values()) == found["total"]["turns"] == 5
+    assert sum(day["turns"] for day in found["days"].values()) == found["total"]["turns"] == 6
     assert found["total"]["rediscoveries"] == 1 and found["total"]["checks"] == 1 and found["total"]["small_talk"] == 1
+    assert found["total"]["late"] == 1
     assert (found["total"]["used"], found["total"]["contradicted"]) >= (1, 1)
     assert found["total"]["rediscovery_tokens"] == token_estimate("x" * 400) and found["total"]["rediscovery_ms"] == 20.0
     facts = found["total"]["layers"]["facts"]
@@ -214,6 +217,7 @@ def counted_by_hand(path: Path) -> dict[str, float]:
         "injections": len(given_turns),
         "lines": len(shown),
         "tokens": sum(row["tokens"] for row in recalls),
+        "late": len([row for row in recalls if row["outcome"] == "late"]),
         "small_talk": len([row for row in recalls if row["reason"] == "small talk"]),
         **{name: len([key for key in shown if uses.get(key) == name]) for name in ("used", "ignored", "contradicted")},
         "look_ups": len(calls),

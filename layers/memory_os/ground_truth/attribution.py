@@ -31,7 +31,9 @@ _SENTENCES_MAX = 40
 _SENTENCE = re.compile(r"(?<=[.!?。！？؟])\s*|\n+")
 
 
-class Outcome(StrEnum):
+class LineOutcome(StrEnum):
+    """What became of an injected line."""
+
     USED = "used"
     IGNORED = "ignored"
     CONTRADICTED = "contradicted"
@@ -52,7 +54,7 @@ class Use:
     against it; `evidence` is the part of its output that did."""
 
     given: Given
-    outcome: Outcome
+    outcome: LineOutcome
     method: str = ""
     evidence: str = ""
 
@@ -71,16 +73,16 @@ def attribute(
 def _use(question: str, answer: str, line: Given, actions: Sequence[Action], likeness: Likeness) -> Use:
     against = contradiction(line.text, answer, actions)
     if against is not None:
-        return Use(line, Outcome.CONTRADICTED, against[0], against[1])
+        return Use(line, LineOutcome.CONTRADICTED, against[0], against[1])
     method, denied = _used(question, answer, line), opposed(line.text, answer)
     if method and not (method == "paraphrased" and denied):
-        return Use(line, Outcome.USED, method)
+        return Use(line, LineOutcome.USED, method)
     if any(_follows(question, action.arguments, line.text) for action in actions):
-        return Use(line, Outcome.USED, "followed")
+        return Use(line, LineOutcome.USED, "followed")
     cosine = likeness(line, sentences(answer)) if not denied and _may_mean(question, line.text, actions) else None
     if cosine is not None and cosine >= _LIKE:
-        return Use(line, Outcome.USED, "meant")
-    return Use(line, Outcome.IGNORED)
+        return Use(line, LineOutcome.USED, "meant")
+    return Use(line, LineOutcome.IGNORED)
 
 
 def _used(question: str, answer: str, line: Given) -> str:

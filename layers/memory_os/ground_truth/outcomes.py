@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memory_os.errors import MemoryOSError
 from memory_os.facts import Facts, trust
-from memory_os.ground_truth.attribution import Outcome, Use, attribute
+from memory_os.ground_truth.attribution import LineOutcome, Use, attribute
 from memory_os.ground_truth.detection import Given
 from memory_os.ground_truth.turns import Turn
 from memory_os.ground_truth.watch import Watch, given_of
@@ -36,10 +36,10 @@ _EVIDENCE_CHARS = 200
 REPEAT_S = 30 * 86_400.0
 REPEAT_FACTOR = 0.5
 
-_WEIGHTS = {Outcome.USED: trust.OBSERVED_USE, Outcome.CONTRADICTED: trust.OBSERVED_CONTRADICTION}
+_WEIGHTS = {LineOutcome.USED: trust.OBSERVED_USE, LineOutcome.CONTRADICTED: trust.OBSERVED_CONTRADICTION}
 
 
-def weight_of(outcome: Outcome, before: int) -> float:
+def weight_of(outcome: LineOutcome, before: int) -> float:
     """The weight of an observation after `before` others of its kind within `REPEAT_S`."""
     return _WEIGHTS.get(outcome, 0.0) * REPEAT_FACTOR**before
 
@@ -118,7 +118,7 @@ class Outcomes:
         if turn is None or not earlier:
             return []
         uses = attribute(row["question"], row["answer"] or "", earlier, turn.actions)
-        return [use for use in uses if use.outcome is not Outcome.IGNORED]
+        return [use for use in uses if use.outcome is not LineOutcome.IGNORED]
 
     def _likeness(self, line: Given, sentences: Sequence[str]) -> float | None:
         if self.embed is None or not sentences:
@@ -132,7 +132,7 @@ class Outcomes:
     # -- trust -----------------------------------------------------------------------------------------------------
 
     def _move_trust(self, db: sqlite3.Connection, use: Use, turn_id: str, now: float) -> None:
-        if use.outcome is Outcome.IGNORED:
+        if use.outcome is LineOutcome.IGNORED:
             return
         fact = db.execute(
             "SELECT f.id FROM facts f JOIN passages p ON p.source = 'fact:' || f.id WHERE p.id = ?", (use.given.passage_id,)
@@ -145,13 +145,13 @@ class Outcomes:
         ).fetchone()[0]
         weight = weight_of(use.outcome, before)
         mean = self._mean(db, fact["id"], now)
-        self._facts.observe_use(fact["id"], use.outcome is Outcome.USED, weight, now)
+        self._facts.observe_use(fact["id"], use.outcome is LineOutcome.USED, weight, now)
         db.execute(
             "INSERT OR IGNORE INTO trust_moves(at, turn_id, fact_id, outcome, weight, mean_before, mean_after)"
             " VALUES(?, ?, ?, ?, ?, ?, ?)",
             (now, turn_id, fact["id"], use.outcome.value, weight, mean, self._mean(db, fact["id"], now)),
         )
-        if use.outcome is Outcome.CONTRADICTED:
+        if use.outcome is LineOutcome.CONTRADICTED:
             self._mark_for_review(db, use, fact["id"], turn_id, now)
 
     def _judged_explicitly(self, db: sqlite3.Connection, fact_id: int, turn_id: str) -> bool:
