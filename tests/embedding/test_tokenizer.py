@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,18 @@ def test_a_damaged_file_is_a_typed_error(tmp_path: Path, content: bytes) -> None
 
 def _weights() -> Weights:
     return Weights(embedding._wheel_weights())
+
+
+def test_what_is_remembered_of_words_is_small(tokenizer: Tokenizer) -> None:
+    """A number in each message is a word in itself, and 20,000 words are remembered: 8 MB, not 50."""
+    words = [f"{number}" for number in range(700_000, 701_000)]
+    first = [tokenizer.encode(word) for word in words[:10]]
+    tracemalloc.start()
+    try:
+        for word in words[10:]:
+            tokenizer.encode(word)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500 * len(words)
+    assert [tokenizer.encode(word) for word in words[:10]] == first

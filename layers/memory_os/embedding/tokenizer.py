@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import zipfile
 from array import array
+from collections.abc import Iterable
+from itertools import starmap
 from pathlib import Path
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +33,8 @@ _KNOWN_MAX = 20_000
 
 # From, to (bytes within the word), token id, log probability.
 _Edge = tuple[int, int, int, float]
+# As it is kept of a word: a fifth of a kB, and as objects two to three. The scores are of single precision already.
+_PACKED = Struct("=BBif")
 
 
 class Tokenizer:
@@ -45,7 +50,7 @@ class Tokenizer:
                 self._pieces = memoryview(arrays["pieces"])
                 self._scores = memoryview(arrays["scores"])
                 self._unknown, self._unknown_score = int(arrays["unknown"]), float(arrays["unknown_score"])
-            self._known: dict[bytes, list[_Edge]] = {}
+            self._known: dict[bytes, bytes] = {}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise EmbeddingError(f"{path} can't be read: {error}.", cure="Delete it; it is made again.") from error
 
@@ -78,15 +83,15 @@ class Tokenizer:
             offset += len(_SPACE_BYTES) + len(word)
         return self._backwards(starts, ids)
 
-    def _edges_of(self, word: bytes) -> list[_Edge]:
+    def _edges_of(self, word: bytes) -> Iterable[_Edge]:
         known = self._known.get(word)
         if known is not None:
-            return known
+            return _PACKED.iter_unpack(known)
         edges = self._edges(_SPACE_BYTES + word)
         if len(word) <= _KNOWN_BYTES_MAX:
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
-            self._known[word] = edges
+            self._known[word] = b"".join(starmap(_PACKED.pack, edges))
         return edges
 
     def _edges(self, text: bytes) -> list[_Edge]:
