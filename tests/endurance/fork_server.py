@@ -123,7 +123,7 @@ def _child(order: dict[str, Any]) -> None:
 def _run(order: dict[str, Any]) -> int:
     if order["kind"] == "service":
         from memory_os.config import load_settings
-        from memory_os_workers.service import serve
+        from memory_os_workers.serving import serve
 
         serve(load_settings())
     else:

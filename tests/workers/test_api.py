@@ -17,7 +17,6 @@ from aiohttp.test_utils import make_mocked_request
 from memory_os.config import load_settings
 from memory_os.engine import Engine
 from memory_os_workers import api
-from memory_os_workers import service as service_module
 from memory_os_workers.api import build_app
 from memory_os_workers.run_files import prepare_home
 from memory_os_workers.service import Service
@@ -164,8 +163,7 @@ def test_stop_answers_first_and_then_ends(home: Home) -> None:
     assert process.wait(timeout=20) == 0
 
 
-def test_long_work_keeps_nobody_from_forgetting_or_curating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
+def test_long_work_keeps_nobody_from_forgetting_or_curating(tmp_path: Path) -> None:
     settings = load_settings({}, hermes_home=tmp_path)
     prepare_home(settings)
     done = threading.Event()
@@ -198,7 +196,7 @@ def test_long_work_keeps_nobody_from_forgetting_or_curating(tmp_path: Path, monk
     assert all(status in (200, 400) for status in statuses) and statuses[1] == 200
 
 
-def test_a_workers_body_has_a_limit_of_its_own_which_the_error_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workers_body_has_a_limit_of_its_own_which_the_error_names(tmp_path: Path) -> None:
     async def refused(request: web.Request) -> web.StreamResponse:
         raise web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2)
 
@@ -211,6 +209,5 @@ def test_a_workers_body_has_a_limit_of_its_own_which_the_error_names(tmp_path: P
         await app[api._SERVICE].shut_down()
         return str(answer.text)
 
-    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
     assert str(4 * 2**20) in asyncio.run(asked("/v1/recall"))
     assert str(128 * 2**20) in asyncio.run(asked("/v1/workers/document"))

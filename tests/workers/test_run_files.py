@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from memory_os.config import Settings, Values, load_settings
 from memory_os.errors import ServiceError, ServiceRunning, SocketPathTooLong, StoreCorrupt
 from memory_os_workers import run_files
+from memory_os_workers.entry import UPGRADING
 
 
 @pytest.fixture
@@ -63,6 +65,18 @@ def test_a_failure_is_left_read_and_cleared(settings: Settings) -> None:
     run_files.clear_failure(settings)
     run_files.clear_failure(settings)
     assert run_files.last_failure(settings) == {}
+
+
+def test_while_the_package_is_replaced_nothing_is_a_failure(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / UPGRADING).write_text(f"{os.getpid()}\n")
+    run_files.record_failure(settings, StoreCorrupt("A module is missing."))
+    assert run_files.last_failure(settings) == {}
+    (tmp_path / UPGRADING).write_text("2147483647\n")
+    run_files.record_failure(settings, StoreCorrupt("It is damaged."))
+    assert run_files.last_failure(settings)["error"] == "It is damaged.", "that setup.sh was killed"
 
 
 def test_a_failure_on_a_home_that_cannot_be_written_is_not_a_second_one(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from memory_os.config import load_settings
-from memory_os_workers import service as service_module
 from memory_os_workers.service import Service
 
 from workers.running import Home, ended, raw, wait_until
@@ -276,15 +275,13 @@ def test_all_files_are_their_owners_alone(home: Home) -> None:
     assert [path for path in paths if _mode(path) & 0o077] == []
 
 
-def test_what_ends_by_a_fault_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(service_module, "_load_embedder", lambda settings: None)
-
+def test_what_ends_by_a_fault_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def faulty() -> None:
         raise KeyError("nobody foresaw it")
 
     async def run() -> Service:
         service = Service(load_settings({}, hermes_home=tmp_path))
-        service._keep("the loop", faulty())
+        service.keep("the loop", faulty())
         await asyncio.gather(*service._tasks, return_exceptions=True)
         await service.shut_down()
         return service

@@ -25,6 +25,8 @@ from memory_os.atomic import write_whole
 from memory_os.config import Settings
 from memory_os.errors import MemoryOSError, ServiceError, ServiceRunning, SocketPathTooLong
 
+from memory_os_workers.entry import is_upgrading
+
 # Clients that connect at the same moment wait here; a full backlog refuses a unix socket with EAGAIN.
 BACKLOG = 1024
 _UNCLEAN = "unclean-end.json"
@@ -209,7 +211,12 @@ def withdraw(settings: Settings, bound: tuple[int, int] | None) -> None:
 
 
 def record_failure(settings: Settings, error: MemoryOSError) -> None:
-    """Leave the reason why the service could not start, as well as the disk allows."""
+    """Leave the reason why the service could not start, as well as the disk allows.
+
+    Not while `setup.sh` replaces the package under it: that is no failure of this home, and no start is to wait for it.
+    """
+    if is_upgrading(Path(sys.prefix)):
+        return
     try:
         settings.run_dir.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
         write_json(

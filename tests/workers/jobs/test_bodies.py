@@ -18,7 +18,6 @@ from aiohttp import web
 from memory_os.config import load_settings
 from memory_os.documents.prepare import CONTEXT_MAX, PIECE_MAX, PIECES_MAX, prepare
 from memory_os.engine import Engine
-from memory_os_workers import service as service_module
 from memory_os_workers.api import build_app
 from memory_os_workers.jobs import bodies
 from memory_os_workers.jobs.bodies import read_as
@@ -57,8 +56,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="mos-") as folder:
-        patch.setattr(service_module, "_load_embedder", lambda settings: None)
+    with tempfile.TemporaryDirectory(prefix="mos-") as folder:
         ready, loop = threading.Event(), asyncio.new_event_loop()
         found: list[Served] = []
         ending = asyncio.Event()

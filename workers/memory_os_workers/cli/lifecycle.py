@@ -23,7 +23,7 @@ def serve(invocation: Invocation, foreground: bool) -> None:
     Exit code 3: a service already runs; it is left alone.
     """
     if foreground:
-        from memory_os_workers.service import serve as run
+        from memory_os_workers.serving import serve as run
 
         run(_settings(invocation))
         return
