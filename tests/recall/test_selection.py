@@ -155,6 +155,46 @@ def test_what_differs_in_a_number_or_a_denial_stays_two(first: str, second: str,
     assert texts(selection) == [first, second]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("The gateway of Anna sits behind the blue balancer.", "The gateway of Berta sits behind the blue balancer."),
+        ("We moved the review of the lantern team to Tuesday at ten.", "We moved the review of the lantern team to Wednesday at ten."),
+        ("The export of the orders is enabled on the staging server.", "The export of the orders is disabled on the staging server."),
+        ("Backups of the orders run before the nightly deployment.", "Backups of the orders run after the nightly deployment."),
+        ("Wir nehmen für die Laterne Postgres auf dem Server.", "Wir nehmen für die Laterne MariaDB auf dem Server."),
+        ("A reunião semanal da equipa passou para terça às dez.", "A reunião semanal da equipa passou para quarta às dez."),
+        ("Еженедельная встреча команды перенесена на вторник утром.", "Еженедельная встреча команды перенесена на среду утром."),
+        ("تم نقل الاجتماع الأسبوعي للفريق إلى يوم الثلاثاء صباحا", "تم نقل الاجتماع الأسبوعي للفريق إلى يوم الأربعاء صباحا"),
+        ("周会改到星期二上午十点，地点在三楼会议室。", "周会改到星期三上午十点，地点在三楼会议室。"),
+        ("週例会は火曜日の午前十時に三階の会議室で行います。", "週例会は水曜日の午前十時に三階の会議室で行います。"),
+        ("Il server di Torino accetta connessioni esterne.", "Il server di Torino non accetta connessioni esterne."),
+        ("Deploys op vrijdag zijn toegestaan.", "Geen deploys op vrijdag zijn toegestaan."),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("other_layer", [Layer.FACTS, Layer.SESSIONS])
+def test_what_differs_in_a_word_of_both_stays_two(first: str, second: str, other_layer: Layer) -> None:
+    one, other = passage(first, session_id="s1"), passage(second, layer=other_layer, session_id="s1")
+    assert texts(chosen([scored(one), scored(other)])) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("record", "turn"),
+    [
+        ("The kiln is fired on Thursdays.", "Good to know: the kiln is fired on Thursdays, as ever."),
+        ("Der Ofen wird donnerstags gebrannt.", "Übrigens: Der Ofen wird donnerstags gebrannt."),
+        ("O forno é aceso às quintas.", "Aliás, o forno é aceso às quintas."),
+        ("Печь топят по четвергам.", "Кстати: печь топят по четвергам."),
+        ("الفرن يعمل يوم الخميس", "للعلم: الفرن يعمل يوم الخميس"),
+        ("窑炉每周四开火。", "顺便说一下，窑炉每周四开火。"),
+        ("窯は木曜日に焚きます。", "ちなみに、窯は木曜日に焚きます。"),
+    ],
+)
+def test_a_record_and_the_turn_it_stands_in_are_one(record: str, turn: str) -> None:
+    fact = passage(record, layer=Layer.FACTS, author=Author.AGENT)
+    assert texts(chosen([scored(passage(turn), rank=0.9), scored(fact, rank=0.8)])) == [record]
+
+
 def test_contradicting_facts_name_each_other() -> None:
     first = passage("The staging gateway listens on port 8443.", layer=Layer.FACTS, created_at=1000.0)
     second = passage("The staging gateway listens on port 9443.", layer=Layer.FACTS, created_at=2000.0)

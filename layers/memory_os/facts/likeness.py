@@ -20,6 +20,9 @@ _TRAILING = ".,;:!?…。、，！？；：．؟،؛"
 _QUOTES = "\"'“”„‟«»‘’‚`「」『』"
 _UNSPACED_CHARS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:[._/:@+#'’-]+[^\W_]+)*[+#]*")
+# A letter or digit that is none of those.
+_SPACED = f"(?!{_UNSPACED_CHARS.pattern})" + r"[^\W_]"
+_UNIT = re.compile(f"{_UNSPACED_CHARS.pattern}|(?:{_SPACED})+(?:[._/:@+#'’-]+(?:{_SPACED})+)*[+#]*")
 # The shortest word that may differ in its ending, and what a near key keeps of one.
 _STEM = 5
 
@@ -107,6 +110,11 @@ def _surface(text: str, shorter: str, longer: str) -> bool:
     """Whether the differing word is written small in this text; a capital may make it a name."""
     words = {part.strip(_QUOTES).rstrip(_TRAILING).strip(_QUOTES) for part in _plain(text).split()}
     return shorter in words or longer in words
+
+
+def in_order(text: str) -> str:
+    """The `units` of a text, each as often and in the order as they stand there, with a space between."""
+    return " ".join(_UNIT.findall(_plain(text).casefold()))
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memory_os.facts.likeness import may_conflict, near_equal, overlap
+from memory_os.facts.likeness import in_order, may_conflict, near_equal, overlap
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.excerpt import excerpt
 from memory_os.recall.query import Query
@@ -38,13 +38,13 @@ _SHORT_CHARS = 320
 # A layer that says the same thing better comes first: a fact before the turn it came from, a turn before a document.
 _PRECEDENCE = {Layer.FACTS: 0, Layer.FABRIC: 1, Layer.WORKSPACE: 2, Layer.SESSIONS: 3, Layer.WIKI: 4, Layer.VECTORS: 5}
 
-# A fact and the turn it came from: nearly all words of the shorter, and the same numbers.
+# A fact and the turn it came from: the shorter stands in the longer word by word, and not much more.
 _RETOLD_LENGTH = 1.8
-_RETOLD_SHARE = 0.8
 _NUMBER = re.compile(r"\d+")
-# … and both or neither deny something: function words are no terms, but this one turns a statement round.
+# … and both or neither deny something: a denial may stand before all of what is denied ("Keine Deploys am Freitag").
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|cannot|\w+n['’]t|nicht|kein\w*|nie|niemals|não|nao|nunca|jamais|не|нет|никогда|нельзя|لا|ليس|ليست|لم|لن)\b"
+    r"\b(?:not|no|never|cannot|\w+n['’]t|nicht|kein\w*|nie|niemals|não|nao|nunca|jamais|не|нет|никогда|нельзя|لا|ليس|ليست|لم|لن"
+    r"|pas|aucun\w*|non|nessun\w*|mai|geen|niet|nooit|inte|ikke|ingen\w*|aldrig|değil)\b"
     "|[不没沒無无非]|ない|ません|なかった"
 )
 # Naming another line (`, differs from f:abcdefgh`) costs about this, in each of the two.
@@ -289,7 +289,10 @@ def _precedence(scored: Scored) -> tuple[int, bool]:
 
 
 def _same_thing(first: Passage, second: Passage) -> bool:
-    """The same words, a restatement, or one layer's (or the same talk's) short record of what the other says."""
+    """The same words, a restatement, or one layer's (or the same talk's) short record of what the other says.
+
+    Where both have a word of their own they are two: it may be the name, the day or the denial that was changed.
+    """
     shorter, longer = sorted((first.text, second.text), key=len)
     if shorter == longer:
         return True
@@ -298,11 +301,10 @@ def _same_thing(first: Passage, second: Passage) -> bool:
     words, other_words = wording(shorter), wording(longer)
     if (words.numbers, words.denies) != (other_words.numbers, other_words.denies):
         return False
-    common = len(words.terms & other_words.terms)
-    if common < _RETOLD_SHARE * len(words.terms):
-        return False
     retold = first.layer is not second.layer or (first.session_id and first.session_id == second.session_id)
-    return bool(words.terms and retold) or near_equal(first.text, second.text)
+    if retold and words.terms and f" {in_order(shorter)} " in f" {in_order(longer)} ":
+        return True
+    return near_equal(first.text, second.text)
 
 
 class _Wording(NamedTuple):
