@@ -16,6 +16,8 @@ from memory_os.engine import Engine
 from memory_os.errors import BadRequest, StoreCorrupt
 from memory_os.ground_truth import BlockState
 from memory_os.memory import content_hash
+from memory_os.recall.ledger import Missed
+from memory_os.recall.rendering import LEGEND
 from support.library import real_embedder, settings_of
 
 TELEGRAM = {"user": "telegram:42", "platform": "telegram"}
@@ -198,6 +200,29 @@ def test_a_first_turn_starts_with_learnings_and_what_waits(words: Service) -> No
     assert "[workspace]" in first["context"]
     assert words.recall("Let us look at the invoices of last month.")["context"] == ""
     assert "Releases" not in words.recall("Let us look at the invoices.", first_turn=True, **TELEGRAM)["context"]
+
+
+def test_a_session_that_begins_with_a_greeting_gets_its_first_block_with_the_next_turn(tmp_path: Path) -> None:
+    """The host calls the greeting the first turn, and only that; what it is given once is given once, restart or not."""
+    talk = Service(tmp_path, models=False)
+    talk.engine.workspace.learn("Releases are cut on Tuesdays.", time.time())
+    question = "Let us look at the invoices of last month."
+    try:
+        assert talk.recall("hi", first_turn=True, turn_id="1")["context"] == ""
+        late = talk.recall(question, turn_id="2")["context"]
+        assert "Releases are cut on Tuesdays." in late and LEGEND in late
+        talk.engine.recaller.ledger.too_late(Missed("2", "s2", "default/local", "cli", time.time(), "the turn had gone on"))
+        assert talk.recall(question, turn_id="3")["context"] == late, "the one before reached nobody"
+        assert talk.recall(question, turn_id="4")["context"] == ""
+    finally:
+        talk.engine.close()
+    talk = Service(tmp_path, models=False)
+    try:
+        assert talk.recall(question, turn_id="5")["context"] == ""
+        assert talk.recall(question, turn_id="6", session_id="s3", visible={"hashes": [], "handles": ["w:abcdefgh"]})["context"] == ""
+        assert talk.recall(question, turn_id="7", session_id="s3")["context"] == late
+    finally:
+        talk.engine.close()
 
 
 def test_orders_in_a_shared_entry_reach_no_prompt(words: Service) -> None:

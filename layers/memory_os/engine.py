@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ class Engine:
         self._take_waiting()
         recalled = self.taking_back.told(query, plain_text(payload.get("before")))
         if recalled is None:
-            recalled = self.recaller.for_turn(query)
+            recalled = self.recaller.for_turn(replace(query, first_turn=self._begins(query)))
             self.ground_truth.began(query, recalled)
         missed = self.recaller.ledger.missed(query) or (_hung_up(query) if query.turn_id and gone() else None)
         if missed is not None:
@@ -291,6 +292,12 @@ class Engine:
                 self._taking.submit(self.intake.drain, _DRAIN_WAIT_S, _DRAIN_WITHIN_S).result(_DRAIN_WITHIN_S)
         except (TimeoutError, sqlite3.Error, OSError, StoreError):
             return
+
+    def _begins(self, query: Query) -> bool:
+        """Whether this is the session's first block: a greeting before it gets none, an answer that came too late gave none."""
+        if query.first_turn or not query.session_id:
+            return query.first_turn
+        return not query.visible.handles and not self.recaller.ledger.gave_block(query.session_id, query.turn_id)
 
     def _first_turn(self, query: Query) -> Mapping[str, Sequence[str]]:
         """What a new session starts with: learnings and open questions, and work that waits for an answer."""

@@ -15,11 +15,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from memory_os import ground_truth
 from memory_os.config import Settings
+from memory_os.engine import Engine
 from memory_os_workers.setup import environment, manifest, plugin_folder
 from memory_os_workers.setup.host_config import enable_plugin, parse
 from memory_os_workers.setup.manifest import Manifest, change_file
 from memory_os_workers.setup.steps import StepState
 from memory_os_workers.setup.uninstall import planned_removals, remove_environment, run_uninstall
+from plugin import loading  # noqa: F401 - makes `memory_os_plugin` importable
+
+from memory_os_plugin import offswitch, paths  # isort: skip
 
 CONFIG = b"# by hand\nmodel:   # inline\r\n  default: x\nplugins:\n    enabled: [foo]   # mine"
 
@@ -98,8 +102,9 @@ def test_a_users_plugins_folder_stays(settings: Settings) -> None:
 def test_purge_takes_the_memory_and_nothing_of_others(settings: Settings) -> None:
     installed(settings)
     (settings.home / "notes.txt").write_text("not ours")
-    leave(settings, purge=True)
+    results = {result.name: result for result in run_uninstall(settings, purge=True)}
     assert [path.name for path in settings.home.iterdir()] == ["notes.txt"]
+    assert "memory removed" in results["files"].detail and "notes.txt" in results["files"].detail
 
 
 def test_purge_of_a_home_of_ours_alone_removes_it(settings: Settings) -> None:
@@ -107,6 +112,25 @@ def test_purge_of_a_home_of_ours_alone_removes_it(settings: Settings) -> None:
     leave(settings, purge=True)
     remove_environment(settings)
     assert not settings.home.exists()
+
+
+def test_purge_of_a_used_home_leaves_nothing(settings: Settings) -> None:
+    """What memory, the plugin's `/memory-os off`, the service and killed writes leave there."""
+    installed(settings)
+    settings.database.unlink()
+    engine = Engine.open(settings)
+    try:
+        engine.call_tool("fact_store", {"action": "add", "content": "The spare key hangs behind the fuse box."}, {})
+        assert engine.maintenance.run("backup", 1_790_000_000.0).error == ""
+    finally:
+        engine.close()
+    offswitch.turn_off(paths.Home(hermes=settings.hermes_home, root=settings.home), "telegram:42")
+    for name in (".restoring-abc", "qdrant", "models"):
+        (settings.home / name).mkdir(exist_ok=True)
+    (settings.home / ".0123456789abcdef.new").touch()
+    results = {result.name: result for result in run_uninstall(settings, purge=True)}
+    assert not settings.home.exists() or list(settings.home.iterdir()) == []
+    assert "nothing is left in" in results["files"].detail
 
 
 def test_purge_takes_the_shared_folders_that_setup_made_while_they_are_empty(settings: Settings) -> None:

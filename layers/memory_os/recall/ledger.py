@@ -30,6 +30,7 @@ TOO_LATE = "found, but too late for the prompt"
 _NO_ANSWER = "no answer in time"
 # Turns whose recall may still be running though nobody waits for it; one runs for seconds at most.
 _MISSED_KEPT = 500
+_GIVEN_KEPT = 500
 # The ledger is a diagnosis, not an archive.
 LEDGER_DAYS = 90
 
@@ -66,10 +67,17 @@ class Ledger:
         self._missed: OrderedDict[str, Missed] = OrderedDict()
         # What the latest turns retrieved, should it turn out that they were not given it. The writer's alone.
         self._retrieved: OrderedDict[str, Retrieval] = OrderedDict()
+        # The latest sessions that were given a block, and the turn that was: what is queued is not on record yet.
+        self._given: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def write(self, record: Record) -> None:
         """Queue the record; a failure to write it is counted and breaks nothing."""
+        if record.tokens and record.arms:
+            with self._lock:
+                self._given.setdefault(record.query.session_id, record.query.turn_id)
+                while len(self._given) > _GIVEN_KEPT:
+                    self._given.popitem(last=False)
         self._writer.submit(self._write, record)
 
     def too_late(self, missed: Missed) -> None:
@@ -83,6 +91,7 @@ class Ledger:
             self._missed.move_to_end(missed.turn_id)
             while len(self._missed) > _MISSED_KEPT:
                 self._missed.popitem(last=False)
+            self._given.pop(missed.session_id, None)
         self._writer.submit(self._correct, missed).result()
 
     def missed(self, query: Query) -> Missed | None:
@@ -90,6 +99,15 @@ class Ledger:
         with self._lock:
             found = self._missed.get(query.turn_id)
         return found if found is not None and put_at(query) <= found.at else None
+
+    def gave_block(self, session_id: str, now: str) -> bool:
+        """Whether a turn of the session other than `now` was given a block of recalled lines, as far as is known."""
+        with self._lock:
+            if self._given.get(session_id, now) != now:
+                return True
+        # What is said of something taken back was not searched: it has no arms.
+        given = "SELECT 1 FROM recalls WHERE session_id = ? AND turn_id <> ? AND tokens > 0 AND arms <> '{}' LIMIT 1"
+        return self._store.row(given, (session_id, now)) is not None
 
     def settle(self) -> None:
         """Wait until everything queued so far is written."""

@@ -19,7 +19,12 @@ from memory_os_workers.setup.steps import StepResult, StepState, read_config, ru
 # What can be made again from what stays.
 _DERIVED = ("run", "models", "logs", manifest.NAME)
 # All that memory-os writes below its home; MEMORY_OS_HOME may be a folder that holds other things too.
-_OURS = (*_DERIVED, "config.yaml*", "memory.db*", "qdrant*", "spool", "backups")
+_OURS = (
+    *_DERIVED, "config.yaml*", "memory.db*", "qdrant*", "spool", "backups", "off",
+    ".restoring-*", f".{'[0-9a-f]' * 16}.new",  # of a restore and of a write that were killed
+)  # fmt: skip
+# So many names of what isn't ours are told.
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +160,21 @@ def _files(leaving: Leaving) -> str:
         raise HostError(f"{error.filename} can't be removed: {error.strerror}.", cure="Remove it yourself.") from error
     venv = current()
     left = [path for path in home.iterdir() if path != venv] if home.is_dir() else []
-    told = f"memory kept in {home}" if left else f"nothing is left in {home}"
+    told = _told(home, left, purge=leaving.purge)
     if venv is None:
         return told
     kept = why_kept(venv, home)
     return f"{told}; the environment {venv} stays: {kept}" if kept else f"{told}; the environment {venv} goes last"
+
+
+def _told(home: Path, left: list[Path], *, purge: bool) -> str:
+    if not left:
+        return f"nothing is left in {home}"
+    if not purge:
+        return f"memory kept in {home}"
+    names = [path.name for path in sorted(left)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"memory removed; not ours, and left in {home}: {', '.join(names[:_NAMED])}{more}"
 
 
 def _shared_made(leaving: Leaving) -> list[Path]:
