@@ -23,6 +23,7 @@ from memory_os.errors import MemoryOSError, ServiceError
 from memory_os_workers import run_files
 from memory_os_workers.logs import configure_logs
 from memory_os_workers.opening import bring_up
+from memory_os_workers.processes import share_arenas
 from memory_os_workers.service import STOP_GRACE_S, Service
 
 _log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ def serve(settings: Settings) -> None:
     sys.setswitchinterval(SWITCH_S)
     # A pool of threads for matrices of this size only spins.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    share_arenas()
     lock = run_files.InstanceLock(settings)
     try:
         run_files.checked_socket_path(settings)
