@@ -1,7 +1,8 @@
-"""An embedding endpoint that is not up yet when the service starts for the first time: words at once, meaning as soon as it is."""
+"""An embedding endpoint that is not up yet when the service first starts, or has no vector for a text: words, and the fault is told."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,13 @@ from support.redis_server import free_port
 
 from workers.conftest import new_home
 from workers.running import Home, wait_until
+
+
+class Riddled(Directions):
+    """Has no direction for a riddle."""
+
+    def vectors(self, texts: list[str]) -> list[list[float]]:
+        return [[0.0] * len(row) if "riddle" in text else row for text, row in zip(texts, super().vectors(texts), strict=True)]
 
 
 @pytest.fixture
@@ -54,3 +62,22 @@ def test_an_endpoint_that_comes_later_is_found_without_a_restart(early: tuple[Ho
         assert status["layers"]["5 vectors"]["figures"]["points"] == 1
         found = home.client.post("/v1/recall", {**asked, "turn_id": "u", "dry_run": True})
         assert found["arms"]["dense"]["state"] == "ok"
+
+
+@pytest.mark.timeout(600)
+def test_a_reindex_leaves_out_what_the_model_fails_on_and_says_so(early: tuple[Home, int]) -> None:
+    home, port = early
+    with closing(Riddled(64, port)):
+        wait_until(lambda: bool((home.client.health() or {}).get("ready")), 120)
+        for text in ("The relay hums on pier 9.", "It is a riddle to the harbour master.", "The crane is yellow."):
+            assert "error" not in home.client.post("/v1/tools/fact_store", {"arguments": {"action": "add", "content": text}, "caller": {}})
+        done = home.command("reindex", "--json")
+        assert done.returncode == 1, done.stderr
+        found = json.loads(done.stdout)
+        ((handle, reason),) = found["left_out"].items()
+        assert found["points"] == 2 and "vectors that are none" in reason
+        shown = home.command("reindex")
+        assert shown.returncode == 1 and handle in shown.stdout and "failed on 1 passage;" in shown.stdout, shown.stdout
+        for command in ("status", "doctor"):
+            told = home.command(command)
+            assert told.returncode == 1 and "vectors that are none" in told.stdout, told.stdout

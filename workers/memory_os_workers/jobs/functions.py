@@ -90,33 +90,34 @@ async def understand(tools: Tools, session: str, scope: str, watermark: int) -> 
     What a model fails with is delivered too: the turns wait with the service, which says when they are tried again.
     """
     body = {"session": session, "scope": scope, "watermark": watermark}
-    reading = (await tools.ask(tools.service.post, "turns", body))["reading"]
-    if reading is None:
-        return "nothing to read"
-    told = await tools.understand(reading)
-    await tools.ask(tools.service.post, "understood", told)
-    return "failed" if "failed" in told else "read"
+    return await _by_a_model(tools, ("turns", body, "reading"), tools.understand, "understood") or "nothing to read"
 
 
 async def think(tools: Tools, scope: str, question: str) -> str:
     """Have a model think about a person: their card, or a question the agent put. Returns how it went."""
     body = {"scope": scope, "question": question}
-    thinking = (await tools.ask(tools.service.post, "person", body))["thinking"]
-    if thinking is None:
-        return "nothing to think about"
-    told = await tools.think(thinking)
-    await tools.ask(tools.service.post, "thought", told)
-    return "failed" if "failed" in told else "thought"
+    return await _by_a_model(tools, ("person", body, "thinking"), tools.think, "thought") or "nothing to think about"
 
 
 async def reflect(tools: Tools, scope: str, slot: str) -> str:
     """Have a model look at memories it has not seen together. Returns how it went."""
-    memories = (await tools.ask(tools.service.post, "memories", {"scope": scope}))["memories"]
-    if memories is None:
-        return "nothing to look at"
-    told = await tools.reflect(memories)
-    await tools.ask(tools.service.post, "reflected", told)
-    return "failed" if "failed" in told else "reflected"
+    return await _by_a_model(tools, ("memories", {"scope": scope}, "memories"), tools.reflect, "reflected") or "nothing to look at"
+
+
+async def _by_a_model(
+    tools: Tools, asked: tuple[str, dict[str, Any], str], work: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], told: str
+) -> str:
+    """Get from the service what a model is to look at (route, body, name in the answer) and deliver what it says to `told`.
+
+    Returns how it went: `told`, "failed", or "" where there is nothing to look at.
+    """
+    route, body, name = asked
+    given = (await tools.ask(tools.service.post, route, body))[name]
+    if given is None:
+        return ""
+    said = await work(given)
+    await tools.ask(tools.service.post, told, said)
+    return "failed" if "failed" in said else told
 
 
 async def index_fabric(tools: Tools, slot: str) -> str:
