@@ -10,18 +10,21 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_os.index.lexical import Wanted, best_of
 from memory_os.index.rows import (
     IN_ORDER,
+    NO_VECTORS,
     PASSAGE_COLUMNS,
     READ_COLUMNS,
     in_order,
     marks,
+    matrix_of,
     padded,
     passage_of,
     visible_now,
@@ -30,15 +33,7 @@ from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import stored_query, stored_terms
 
-__all__ = ["Hit", "Index", "Pending", "Replaced", "Retrieval", "passage_of"]
-
-# A neighbour's words count less than the passage's own: measured best near this on dialogue turns.
-NEIGHBOUR_WEIGHT = 0.3
-
-# So many passages are looked up by one statement at most: SQLite takes 32,766 values.
-_PAGE_MAX = 4000
-# Full-text hits looked up for each one wanted, before all of them are.
-_LEADING = 8
+__all__ = ["Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "passage_of"]
 
 _EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e.fingerprint = :fingerprint)"
 _HASHES = "(SELECT value FROM json_each(:hashes))"
@@ -79,6 +74,16 @@ class Hit:
     pk: int
     id: str
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Hits with what they say, by pk, and the embeddings of those that have one: `vectors`, shape (len(embedded), dimension)."""
+
+    hits: list[Hit] = field(default_factory=list)
+    passages: dict[int, Passage] = field(default_factory=dict)
+    embedded: list[int] = field(default_factory=list)
+    vectors: NDArray[np.float32] = field(default_factory=lambda: NO_VECTORS)
 
 
 class Index:
@@ -180,38 +185,28 @@ class Index:
         self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int = 60, now: float
     ) -> list[Hit]:
         """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms."""
-        if not terms:
-            return []
-        where, values = visible_now(scopes, layers, now)
-        # The best by words first, then whose they are: looking up every passage with a common word costs more than the
-        # search. Where too few of the best are the reader's own, all are looked up.
-        for best in (_LEADING * limit, -1):
-            found = self.store.rows(
-                f"SELECT rowid, -bm25(passages_fts, 1.0, {NEIGHBOUR_WEIGHT}) AS score FROM passages_fts"
-                " WHERE passages_fts MATCH ? ORDER BY score DESC, rowid DESC LIMIT ?",
-                (stored_query(terms), best),
-            )
-            hits = self._own(found, where, values, limit)
-            if len(hits) == limit or len(found) < best or best < 0:
-                break
-        return hits
+        found = best_of(self.store, terms, Wanted("p.id FROM passages p"), *visible_now(scopes, layers, now), limit)
+        return [Hit(pk, row[1], score) for pk, score, row in found]
 
-    def _own(self, found: list[Row], where: str, values: tuple[object, ...], limit: int) -> list[Hit]:
-        """The first `limit` of (pk, score) rows that the reader may see: most are, so they are looked up by the page."""
-        hits: list[Hit] = []
-        step = limit + limit // 4
-        for start in range(0, len(found), step):
-            page = found[start : start + step]
-            pks = [row[0] for row in page]
-            rows = self.store.rows(
-                f"SELECT p.pk, p.id FROM passages p WHERE p.pk IN ({marks(pks)}) AND {where}", (*padded(pks), *values)
-            )
-            ids = dict(map(tuple, rows))
-            hits += [Hit(pk, ids[pk], score) for pk, score in page if pk in ids]
-            if len(hits) >= limit:
-                break
-            step = min(step * 4, _PAGE_MAX)
-        return hits[:limit]
+    def lexical_read(
+        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int, now: float
+    ) -> Read:
+        """The same hits, with all that a recall asks of them: each passage is looked up once."""
+        wanted = Wanted(
+            f"{IN_ORDER}, e.vector FROM passages p LEFT JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?",
+            (self.fingerprint,),
+        )
+        found = best_of(self.store, terms, wanted, *visible_now(scopes, layers, now), limit)
+        passages = {pk: in_order(row[:-1]) for pk, _, row in found}
+        embedded = {pk: row[-1] for pk, _, row in found if row[-1] is not None}
+        return Read([Hit(pk, passages[pk].id, score) for pk, score, _ in found], passages, list(embedded), matrix_of(embedded.values()))
+
+    def read(self, hits: list[Hit]) -> Read:
+        """Hits that were found otherwise, with the same of them."""
+        pks = [hit.pk for hit in hits]
+        vectors = self.vectors_of(pks)
+        matrix = np.stack(list(vectors.values())) if vectors else NO_VECTORS
+        return Read(hits, self.passages(pks), list(vectors), matrix)
 
     def matching(
         self, term: str, scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
@@ -271,9 +266,7 @@ class Index:
         )
         if not rows:
             return {}
-        # All of one pipeline, so of one length: read in one piece.
-        vectors = np.frombuffer(b"".join([row[1] for row in rows]), "<f2").astype(np.float32).reshape(len(rows), -1)
-        return dict(zip([row[0] for row in rows], vectors, strict=True))
+        return dict(zip([row[0] for row in rows], matrix_of(row[1] for row in rows), strict=True))
 
     def count(self, layer: Layer | None = None) -> int:
         where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))

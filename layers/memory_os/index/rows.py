@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memory_os.memory import Author, Layer, Passage
 from memory_os.store import Row
@@ -23,6 +26,7 @@ IN_ORDER = (
 # A connection keeps 128 statements, of hundreds of values each 100 kB and more: one for each length came to 20 MB and more.
 _LENGTHS = (8, 32, 64, 160, 288, 576, 1152, 2304, 4000)
 _T = TypeVar("_T")
+NO_VECTORS = np.empty((0, 0), np.float32)
 _LAYERS = {layer.value: layer for layer in Layer}
 _AUTHORS = {author.value: author for author in Author}
 
@@ -37,10 +41,16 @@ def passage_of(row: Row) -> Passage:
     )  # fmt: skip
 
 
-def in_order(row: Row) -> Passage:
+def in_order(row: Row | tuple[Any, ...]) -> Passage:
     """The passage of a row of a pk and `IN_ORDER`."""
     _, layer, source, text, scope, author, *rest = row
     return Passage(_LAYERS[layer], source, text, scope, _AUTHORS[author], *rest)
+
+
+def matrix_of(stored: Iterable[bytes]) -> NDArray[np.float32]:
+    """Stored embeddings, all of one pipeline and so of one length, read in one piece."""
+    rows = list(stored)
+    return np.frombuffer(b"".join(rows), "<f2").astype(np.float32).reshape(len(rows), -1) if rows else NO_VECTORS
 
 
 def marks(values: Sequence[object]) -> str:

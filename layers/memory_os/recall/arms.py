@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.errors import MemoryOSError
-from memory_os.index import Hit, Index
+from memory_os.index import Hit, Index, Read
 from memory_os.memory import Passage, State
 from memory_os.recall.query import Query
 from memory_os.text.language import language_of
@@ -99,14 +99,6 @@ class Found:
     passages: dict[int, Passage] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ahead:
-    """Passages and embeddings by pk."""
-
-    passages: dict[int, Passage] = field(default_factory=dict)
-    vectors: dict[int, F32] = field(default_factory=dict)
-
-
 class Arms:
     """Runs both arms under one deadline. `dense` is None until models and collection are open."""
 
@@ -127,38 +119,33 @@ class Arms:
         """Candidates of both arms, joined by passage; each with both scores, whichever arm found it."""
         started = time.perf_counter()
         dense_future = self._pool.submit(self._dense_arm, query)
-        hits, lexical = _timed(lambda: self._lexical_arm(query))
-        ahead = self._read_ahead(hits, dense_future.done)
+        read, lexical = _timed(lambda: self._lexical_arm(query))
+        self._look_over(read, dense_future.done)
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
-        cosines: dict[int, float] = {}
+        hits, passages, cosines = read.hits, read.passages, {}
         if vector is not None:
-            hits, scored, by_words = self._considered(vector, hits, scored, ahead.vectors)
+            hits, scored, by_words = self._considered(vector, read, scored)
             others = self._found_by_meaning(query, hits, scored)
-            ahead.passages.update(others)
+            passages = passages | others
             cosines = by_words | self._of_others(scored, others)
         candidates = self._candidates(query, hits, cosines)
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._unknown(query), ahead.passages)
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._unknown(query), passages)
 
-    def _read_ahead(self, hits: list[Hit], answered: Callable[[], bool]) -> _Ahead:
-        """What will be asked of these hits, read while the question is being encoded: this thread has nothing else to do."""
-        if answered():
-            return _Ahead()
-        pks = [hit.pk for hit in hits]
-        ahead = _Ahead(self._index.passages(pks), self._index.vectors_of(pks))
-        for pk in pks[:_LOOKED_OVER]:
+    def _look_over(self, read: Read, answered: Callable[[], bool]) -> None:
+        """What will be asked of these hits, while the question is being encoded: this thread has nothing else to do."""
+        for hit in read.hits[:_LOOKED_OVER]:
             if answered():
                 break
-            if pk in ahead.passages:
-                self.look_over(ahead.passages[pk])
-        return ahead
+            if hit.pk in read.passages:
+                self.look_over(read.passages[hit.pk])
 
-    def _lexical_arm(self, query: Query) -> list[Hit]:
+    def _lexical_arm(self, query: Query) -> Read:
         if self._sizes.total() < SMALLEST_CORPUS:
-            return self._few(query)
+            return self._index.read(self._few(query))
         terms = self._frequencies.telling(query.terms)
-        return self._index.lexical(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
+        return self._index.lexical_read(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
 
     def _few(self, query: Query) -> list[Hit]:
         """Full text over a few passages: by the weight of the words they have.
@@ -197,17 +184,13 @@ class Arms:
         return self._index.visible_passages(others, query.scope.readable, layers=query.layers, now=query.now)
 
     def _considered(
-        self, vector: F32, hits: list[Hit], scored: list[tuple[str, float]], known: dict[int, F32]
+        self, vector: F32, read: Read, scored: list[tuple[str, float]]
     ) -> tuple[list[Hit], list[tuple[str, float]], dict[int, float]]:
         """The best of both arms' finds by both their scores, before more is read of them; and the cosine of those that
         full text found, by pk: of what the dense arm found too, and from their stored embeddings."""
-        near = dict(scored)
-        cosines = {hit.pk: near[hit.id] for hit in hits if hit.id in near}
-        missing = [hit.pk for hit in hits if hit.pk not in cosines]
-        vectors = known or self._index.vectors_of(missing)
-        missing = [pk for pk in missing if pk in vectors]
-        if missing:
-            cosines.update(zip(missing, (np.stack([vectors[pk] for pk in missing]) @ vector).tolist(), strict=True))
+        near, hits = dict(scored), read.hits
+        cosines = dict(zip(read.embedded, (read.vectors @ vector).tolist(), strict=True)) if read.embedded else {}
+        cosines.update((hit.pk, near[hit.id]) for hit in hits if hit.id in near)
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         worth = {hit.id: cosines.get(hit.pk, 0.0) + _WORDS_SHARE * hit.score / best for hit in hits}
         worth = {**near, **worth}
@@ -334,13 +317,13 @@ def _idf(count: int, passages: int) -> float:
     return max(math.log((total - count + 0.5) / (count + 0.5)), 1e-6)
 
 
-def _timed(search: Callable[[], list[Hit]]) -> tuple[list[Hit], Outcome]:
+def _timed(search: Callable[[], Read]) -> tuple[Read, Outcome]:
     started = time.perf_counter()
     try:
-        hits = search()
+        read = search()
     except sqlite3.Error as error:
-        return [], Outcome(State.DEGRADED, f"full text failed: {error}", _since(started))
-    return hits, Outcome(State.OK if hits else State.EMPTY, milliseconds=_since(started))
+        return Read(), Outcome(State.DEGRADED, f"full text failed: {error}", _since(started))
+    return read, Outcome(State.OK if read.hits else State.EMPTY, milliseconds=_since(started))
 
 
 def _result(

@@ -16,7 +16,7 @@ from memory_os.recall.query import Query
 from memory_os.recall.relevance import Asked, Scored, prior, probability
 from memory_os.recall.rendering import render_block, render_line
 from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select, wording
-from memory_os.recall.standing import manner_of, ranks
+from memory_os.recall.standing import ranks
 from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
@@ -89,7 +89,7 @@ class Recall:
         """All candidates by rank, best first, with their probabilities: what tools, `memory-os recall` and turns share."""
         found = self.arms.search(query, deadline_s)
         unread = [candidate.pk for candidate in found.candidates if candidate.pk not in found.passages]
-        read = {**found.passages, **self._index.passages(unread)}
+        read = found.passages | self._index.passages(unread) if unread else found.passages
         candidates = [candidate for candidate in found.candidates if candidate.pk in read]
         passages = [read[candidate.pk] for candidate in candidates]
         factors = [prior(passage, query.now) for passage in passages]
@@ -181,7 +181,6 @@ def _noted(line: Line, notes: Mapping[str, str]) -> Line:
 def _look_over(passage: Passage) -> None:
     language_of(passage.text)
     wording(passage.text)
-    manner_of(passage)
 
 
 def _fitting(extras: Mapping[str, Sequence[str]], tokens: int) -> dict[str, list[str]]:
