@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 from memory_os.embedding import Embedder
 from memory_os.errors import EmbeddingError, EmbeddingUnavailable, FingerprintMismatch, VectorsError
 from memory_os.index import Index
+from memory_os.index.closed import take_points_along
 from memory_os.indexing import Indexing
 from memory_os.memory import State
 from memory_os.vectors.room import FREE_MIN_BYTES, free_bytes
-from support.library import Library, real_embedder
+from support.library import DAY, Library, real_embedder
 
 
 class Counting(Embedder):
@@ -55,7 +57,7 @@ def points(library: Library) -> set[str]:
 
 
 def wanted(library: Library) -> set[str]:
-    return {row["id"] for row in library.store.rows("SELECT id FROM passages")}
+    return {row["id"] for row in library.store.rows("SELECT id FROM passages WHERE archived = 0")}
 
 
 def counter(library: Library, name: str) -> int:
@@ -138,6 +140,89 @@ def test_a_failing_encoder_leaves_its_batch_waiting(library: Library, encoder: C
     encoder.before = lambda: None
     assert library.embed() == 1
     assert points(library) == wanted(library)
+
+
+# -- archived and over -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_archived_has_no_point_and_brought_back_it_has_without_encoding(library: Library, encoder: Counting) -> None:
+    library.remember("stays", "note:1")
+    put_away = library.remember("put away", "note:2").id
+    never = library.remember("put away before it was ever encoded", "note:3").id
+    library.index.update(never, archived=True)
+    library.embed()
+    assert points(library) == wanted(library) == {library.index.of_source("note:1")[0].id, put_away}
+    library.index.update(put_away, archived=True)
+    assert library.embed() == 1
+    assert points(library) == wanted(library) and put_away not in points(library)
+    assert (library.index.pending_count(), library.index.deleted_points()) == (0, [])
+    encoded = len(encoder.texts)
+    library.index.update(put_away, archived=False)
+    library.embed()
+    assert put_away in points(library) and len(encoder.texts) == encoded, "its embedding stayed"
+    library.index.update(never, archived=False)
+    library.embed()
+    assert points(library) == wanted(library) and len(points(library)) == 3
+
+
+def test_put_away_and_brought_back_before_anybody_looked_it_keeps_its_point(library: Library) -> None:
+    one = library.remember("there and back", "note:1").id
+    library.embed()
+    library.index.update(one, archived=True)
+    assert take_points_along(library.store, time.time()) == 1
+    library.index.update(one, archived=False)
+    library.embed()
+    assert points(library) == {one}
+    assert library.index.deleted_points() == []
+
+
+def test_a_time_that_passes_takes_the_point_along_though_nobody_writes(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    ends = library.remember("holds till tomorrow", "fact:1", valid_to=now + DAY).id
+    begins = library.remember("holds from tomorrow", "fact:2", valid_from=now + DAY).id
+    over = library.remember("held till yesterday", "fact:3", valid_to=now - DAY).id
+    library.embed()
+    assert points(library) == {ends, begins}
+    monkeypatch.setattr("memory_os.indexing.time.time", lambda: now + 2 * DAY)
+    library.embed()
+    assert points(library) == {begins}
+    assert "from tomorrow" in library.ask("What holds from tomorrow?", now=now + 2 * DAY).context
+    library.index.replace("fact:1", [])
+    library.remember("held till yesterday", "fact:3", valid_to=now + 9 * DAY)
+    library.embed()
+    assert points(library) == {begins, over}, "its end was put off"
+
+
+@pytest.mark.parametrize("opened", [reopened, lambda library, encoder: library.indexing.rebuild()], ids=["start", "reindex"])
+def test_a_memory_from_before_heals_at_its_next_start_and_by_a_reindex(
+    library: Library, encoder: Counting, opened: Callable[..., object]
+) -> None:
+    for number in range(6):
+        library.remember(f"note {number}", f"note:{number}")
+    library.embed()
+    encoded = len(encoder.texts)
+    with library.store.write() as db:  # as every version before left it: archived, with its point
+        db.execute("UPDATE passages SET archived = 1, indexed = 1 WHERE source IN ('note:1', 'note:4')")
+    opened(library, encoder)
+    library.embed()
+    assert points(library) == wanted(library) and len(points(library)) == 4
+    assert (len(encoder.texts), library.index.pending_count(), library.index.deleted_points()) == (encoded, 0, [])
+    assert library.indexing.audit() == 0
+    assert counter(library, "vectors_audited") == 0, "nothing was wrong"
+
+
+def test_a_lost_collection_is_derived_without_what_is_archived(library: Library, encoder: Counting, tmp_path: Path) -> None:
+    gone = library.remember("put away", "note:1").id
+    library.remember("stays", "note:2")
+    library.embed()
+    library.index.update(gone, archived=True)
+    library.indexing.close()
+    library.settings.vectors_dir.rename(tmp_path / "lost")
+    reopened(library, encoder)
+    library.embed()
+    assert points(library) == wanted(library) and len(points(library)) == 1
 
 
 # -- audit ---------------------------------------------------------------------------------------------------------

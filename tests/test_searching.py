@@ -11,6 +11,7 @@ import pytest
 from memory_os.embedding import Embedder
 from memory_os.errors import BadRequest, EmbeddingError, VectorsError
 from memory_os.memory import SHARED_SCOPE, Author, Layer, Scope
+from memory_os.recall import Query
 from memory_os.searching import Searching
 from memory_os.tooling import Arguments, Caller
 from support.library import NOW, Library, real_embedder
@@ -137,3 +138,19 @@ def test_what_the_layers_tools_find_is_related(searching: Searching) -> None:
     assert searching.passages("Who won the chess championship?", caller, documents, 5) == []
     assert len(searching.passages("staging gateway port", caller, documents, 1)) == 1
     assert searching.passages("", caller, documents, 5) == []
+
+
+def test_hundreds_of_archived_messages_do_not_hide_the_live_one(library: Library, search: Search) -> None:
+    for number in range(200):
+        parts = ("importer", "queue", "dashboard", "tests", "database")
+        library.remember(
+            f"Project lantern: its {parts[number % 5]} needs a review of the queue, item {number}.", f"message:{100 + number}"
+        )
+    library.remember("For lantern we chose Valkey as the job queue, because one machine must be enough.", "message:900")
+    library.embed()
+    question = "Welche Warteschlange nehmen wir für das Projekt Laterne?"
+    with library.store.write() as db:
+        db.execute("UPDATE passages SET archived = 1 WHERE text LIKE 'Project lantern%'")
+    library.embed()
+    assert any("Valkey" in one["text"] for one in search(query=question)["results"])
+    assert "Valkey" in str(library.recall.ranked(Query.of(question, Scope(), now=NOW))[0])

@@ -1,4 +1,4 @@
-"""Keeps the vector collection in step with the index: embeds what is new, deletes what went, audits, rebuilds."""
+"""Keeps the vector collection in step with the index: embeds what is new, deletes what went or is over, audits, rebuilds."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from memory_os.errors import (
     VectorsUnavailable,
 )
 from memory_os.index import Index, Pending
+from memory_os.index.closed import take_points_along
 from memory_os.memory import Health, Layer, State, handle_of
 from memory_os.recall.query import Query
 from memory_os.store import Store
@@ -109,7 +110,8 @@ class Indexing:
         former = self._store.meta(_PLACE, _EMBEDDED)
         if collection.created or collection.place != former:
             self._index.mark_all_unindexed()
-            self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages")})
+            take_points_along(self._store, time.time())
+            self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages WHERE indexed = 0")})
             self._settle(collection.place)
         else:
             self._unaudited = True
@@ -192,6 +194,7 @@ class Indexing:
             self._gone = None
 
     def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
+        take_points_along(self._store, time.time())
         pending = self._due(limit, backlog)
         if pending:
             self._upsert(collection, pending, self._vectors(pending, self._embedded))
@@ -291,6 +294,7 @@ class Indexing:
 
     def _fill(self, fresh: VectorCollection, progress: Progress | None) -> int:
         self._index.mark_all_unindexed()
+        take_points_along(self._store, time.time())
         total = self._index.pending_count()
         done = 0
         left: set[int] = set()

@@ -20,7 +20,7 @@ from workers.running import environment, wait_until
 
 from endurance.fork_server import ForkServer
 from endurance.host import make_state
-from endurance.truth import Truth, faults_of_memory, out_of_step, promised
+from endurance.truth import CLOSED, Truth, faults_of_memory, out_of_step, promised
 
 # No queue: the service does all work itself. What becomes of killed workers is tested where they are.
 CONFIG = "workers: {embedded: false}\ndocuments: {settle_s: 0}\nunderstanding: {enabled: false}\n"
@@ -193,7 +193,8 @@ class Ordeal:
         with contextlib.closing(sqlite3.connect(f"file:{self.settings.database}?mode=ro", uri=True)) as db:
             return db.execute(
                 "SELECT (SELECT count(*) FROM passages WHERE indexed = 0) + (SELECT count(*) FROM deleted_points)"
-            ).fetchone() == (0,)
+                f" + (SELECT count(*) FROM passages WHERE indexed = 1 AND {CLOSED})", (time.time(),),
+            ).fetchone() == (0,)  # fmt: skip
 
     def _end_host(self) -> None:
         if self.host:

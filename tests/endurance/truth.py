@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +16,8 @@ from memory_os.vectors.folder import read_current
 
 from endurance.host import LEAKED, PROMISED, said
 
+# Of these passages there is no point; `?` is the time.
+CLOSED = "(archived = 1 OR coalesce(valid_to <= ?, 0))"
 # What killed work leaves, and the next run of the same work takes away.
 _LEFT = (".full-partial-*", ".restored-*", "*.partial", ".*.part")
 
@@ -113,10 +116,11 @@ def _leaks(settings: Settings) -> list[str]:
 
 
 def out_of_step(settings: Settings, on_server: Callable[[], list[str]] | None = None) -> list[str]:
-    """How the collection differs from memory.db. No service may run: it would hold the collection."""
+    """How the collection differs from memory.db, where what is archived or over has no point. No service may run: it would
+    hold the collection."""
     points = _embedded_points(settings) if on_server is None else on_server()
     with closing(sqlite3.connect(f"file:{settings.database}?mode=ro", uri=True)) as db:
-        passages = {row[0] for row in db.execute("SELECT id FROM passages")}
+        passages = {row[0] for row in db.execute(f"SELECT id FROM passages WHERE NOT {CLOSED}", (time.time(),))}
     faults = []
     if len(points) != len(set(points)):
         faults.append(f"{len(points) - len(set(points))} points twice")

@@ -48,7 +48,7 @@ def m001_index(db: Database) -> None:
             archived INTEGER NOT NULL DEFAULT 0,
             uses INTEGER NOT NULL DEFAULT 0,
             last_used_at REAL,
-            indexed INTEGER NOT NULL DEFAULT 0  -- 1 once its vector stands in the collection
+            indexed INTEGER NOT NULL DEFAULT 0  -- 1 once its vector stands in the collection; 2: it is to have none (index/closed.py)
         )
         """
     )
@@ -150,3 +150,11 @@ def m004_stored_form(db: Database) -> None:
         if stored != (body, neighbours):
             changed.append((*stored, row))
     db.conn.executemany("UPDATE passages_fts SET body = ?, neighbours = ? WHERE rowid = ?", changed)
+
+
+@base()
+def m005_closed(db: Database) -> None:
+    """What is archived or over has no point (`indexed` = 2). The indexes hold what is to change: looked at each second."""
+    db.conn.execute("CREATE INDEX passages_archived ON passages(pk) WHERE archived = 1 AND indexed < 2")
+    db.conn.execute("CREATE INDEX passages_ending ON passages(valid_to) WHERE valid_to IS NOT NULL AND indexed < 2")
+    db.conn.execute("CREATE INDEX passages_closed ON passages(valid_to) WHERE indexed = 2 AND archived = 0")
