@@ -4,6 +4,8 @@ from __future__ import annotations
 
 COLLECTION = "knowledge_base"
 PLUGIN_KEY = "memory-os"
+# Of doctor and setup, which write a memory and forget it again at once: a name that no profile of Hermes can have.
+SCRATCH_PROFILE = "(doctor)"
 
 # sockaddr_un.sun_path is 108 bytes on Linux and 104 on macOS, with a terminating NUL.
 SOCKET_PATH_MAX = 103

@@ -6,12 +6,14 @@ import sqlite3
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_os import __version__
 from memory_os.config import Settings
 from memory_os.errors import MemoryOSError
 from memory_os.loopback import is_loopback
+from memory_os.maintenance.full_backup import why_kept
 from memory_os.memory import Health, State
 from memory_os.outgrown import outgrown
 from memory_os.store import Store, damage, is_damage
@@ -69,7 +71,8 @@ def _notes(engine: Engine) -> list[str]:
     p95_ms = float(_read(partial(_recall_figures, engine), dict[str, Any]()).get("p95_ms", 0.0))
     if slow := outgrown(_read(engine.index.count, 0), p95_ms, servers.qdrant_url):
         notes.append(slow)
-    return notes
+    kept = _read(engine.maintenance.full.holding, list[str]())
+    return [*notes, *(f"{path} still holds something that was forgotten: {why_kept(Path(path))}" for path in kept)]
 
 
 def _egress(settings: Settings) -> list[str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
+from memory_os.constants import SCRATCH_PROFILE
 from memory_os.engine import Engine
 from memory_os.errors import BackupError, StoreNewer
 from memory_os.facts.fact import Statement
 from memory_os.maintenance import full_backup
-from memory_os.maintenance.full_backup import sets
+from memory_os.maintenance.full_backup import PENDING_NOTE, sets
 from memory_os.maintenance.manifest import MANIFEST, faults, read_manifest
 from memory_os.memory import Scope
 from support.library import passage
@@ -175,11 +178,95 @@ def test_forgetting_reaches_sets_and_what_a_restore_set_aside(engine: Engine, tm
     (aside / "memory.db").write_bytes(b"old words")
     handle = engine.store.value("SELECT handle FROM facts")
     found = engine.call_tool("memory_forget", {"id": handle}, {"user": "local"})
-    assert found["forgotten"]["full backups deleted"] == 2
+    assert found["forgotten"]["full backups deleted"] == 1
+    assert found["forgotten"]["set-aside copies deleted"] == 1
     assert any(str(tmp_path / "disk") in note for note in found["notes"])
     left = [path for path in engine.settings.home.rglob("*") if path.is_file() and b"port 8443" in path.read_bytes()]
     assert left == []
     assert "full_backup" in engine.maintenance.due(NOW + DAY)
+
+
+GATEWAY = {"user": "telegram:42", "platform": "telegram"}
+
+
+def theirs(engine: Engine, text: str = "The locker of the gym opens with quixoticpassphrase.") -> str:
+    """A fact of a gateway's sender, by its handle."""
+    engine.facts.state(Statement(text, Scope("telegram:42")), NOW)
+    return str(engine.store.value("SELECT handle FROM facts WHERE text = ?", (text,)))
+
+
+def put_aside(engine: Engine) -> Path:
+    aside = engine.settings.backups_dir / "replaced-20260101-000000-x"
+    aside.mkdir(parents=True)
+    (aside / "memory.db").write_bytes(b"perhaps the only one")
+    return aside
+
+
+def test_a_sender_who_forgets_takes_no_home_its_last_copy(engine: Engine) -> None:
+    handle = theirs(engine)
+    made(engine)
+    aside = put_aside(engine)
+    found = engine.call_tool("memory_forget", {"id": handle}, GATEWAY)
+    assert found["forgotten"]["full backups deleted"] == 1 and "set-aside copies deleted" not in found["forgotten"]
+    assert any(str(aside) in note and "Delete the folder" in note for note in found["notes"])
+    assert PENDING_NOTE in found["notes"]
+    (copy,) = engine.settings.backups_dir.glob("memory-*.db")
+    assert b"quixoticpassphrase" not in copy.read_bytes() and b"port 8443" in copy.read_bytes()
+    status = engine.status()
+    assert status["maintenance"]["full_backup_pending"] and status["maintenance"]["holding_forgotten"] == [str(aside)]
+    assert any(str(aside) in note for note in status["notes"])
+    assert engine.maintenance.run_if_due("full_backup", time.time() + 1) is not None
+    assert len(sets(engine.settings.backups_dir)) == 1
+    assert not engine.maintenance.status()["full_backup_pending"]
+    assert (aside / "memory.db").read_bytes() == b"perhaps the only one"
+
+
+def test_on_the_command_line_what_a_restore_set_aside_goes_too(engine: Engine) -> None:
+    first, second = theirs(engine), theirs(engine, "The gym closes at ten.")
+    aside = put_aside(engine)
+    engine.call_tool("memory_forget", {"id": first}, GATEWAY)
+    assert engine.maintenance.status()["holding_forgotten"] == [str(aside)]
+    engine.call_tool("memory_forget", {"id": second}, {"user": "telegram:42", "platform": "cli", "author": "user"})
+    assert not aside.exists()
+    assert engine.maintenance.status()["holding_forgotten"] == []
+
+
+def test_what_went_is_made_again_also_where_the_duty_is_off(home: Home) -> None:
+    engine = filled(home("off", "maintenance: {off: [full_backup]}"))
+    made(engine)
+    assert "full_backup" not in engine.maintenance.due(NOW + 30 * DAY)
+    engine.call_tool("memory_forget", {"id": theirs(engine)}, GATEWAY)
+    assert engine.maintenance.run_if_due("full_backup", time.time() + 1) is not None
+    assert len(sets(engine.settings.backups_dir)) == 1
+    assert "full_backup" not in engine.maintenance.due(time.time() + 30 * DAY)
+
+
+def test_without_a_copy_in_its_place_a_set_stays_is_named_and_goes_with_the_next(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = theirs(engine)
+    old = made(engine)
+
+    def full(target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store, "backup", full)
+        found = engine.call_tool("memory_forget", {"id": handle}, GATEWAY)
+    assert old.exists() and any(str(old) in note and "No space left" in note for note in found["notes"])
+    assert engine.maintenance.status()["holding_forgotten"] == [str(old)]
+    assert made(engine, NOW + DAY) != old
+    assert not old.exists() and engine.maintenance.status()["holding_forgotten"] == []
+
+
+def test_what_doctor_writes_and_forgets_is_in_no_backup(engine: Engine) -> None:
+    """Each `memory-os doctor` deleted every full backup, and what a restore had set aside a moment before."""
+    kept = [made(engine), put_aside(engine)]
+    caller = {"user": "doctor:1", "profile": SCRATCH_PROFILE, "session_id": "doctor-1", "platform": "cli"}
+    engine.call_tool("fact_store", {"action": "add", "content": "The memory check keeps the word brikalu."}, caller)
+    assert engine.call_tool("memory_forget", {"all_mine": True, "confirm": True}, caller)["status"] == "forgotten"
+    assert all(path.exists() for path in kept)
+    assert not engine.maintenance.status()["full_backup_pending"]
 
 
 def test_the_copy_is_a_database_of_its_own(engine: Engine) -> None:

@@ -29,6 +29,7 @@ _DISK_WARN_BYTES = 500 * 1024 * 1024
 _DISK_FAIL_BYTES = 50 * 1024 * 1024
 # The service takes a spooled turn within a second: more than this waiting means that it does not.
 _SPOOL_WARN = 50
+_HOLDING_CURE = "Delete the folder if nothing in it is needed, or forget something at this machine: that deletes it too."
 
 
 def examine(load: Callable[[], Settings]) -> Iterator[Finding]:
@@ -158,6 +159,7 @@ def _service_and_layers(settings: Settings, *, sound: bool) -> Iterator[Finding]
         return
     yield _service(status)
     yield from _health(status)
+    yield from _backups(status)
     yield _queue(status.get("pipeline") or {})
     for layer, trip in TRIPS.items():
         yield _round_trip(client, layer, trip)
@@ -169,6 +171,13 @@ def _service(status: dict[str, Any]) -> Finding:
     if service.get("errors"):
         return warn("service", f"{detail}, {service['errors']} errors ({service['last_error']}).", "See logs/service.log.")
     return ok("service", detail)
+
+
+def _backups(status: dict[str, Any]) -> Iterator[Finding]:
+    """What still holds something forgotten."""
+    maintenance = status.get("maintenance") or {}
+    for path in maintenance.get("holding_forgotten") or []:
+        yield warn("backups", f"{path} still holds something that was forgotten.", _HOLDING_CURE)
 
 
 def _queue(pipeline: dict[str, Any]) -> Finding:

@@ -44,7 +44,7 @@ class Forget:
         self._meaning = Meaning(store, index, sessions, facts, documents)
         self._removal = Removal(index, sessions, facts, fabric, documents, self.workspace)
         # What other rooms know of it; the engine sets these. Full backups that hold what goes:
-        self.drop_backups: DropBackups = lambda _: (0, [])
+        self.drop_backups: DropBackups = lambda now, at_this_machine: ({}, [])
         # Facts that were derived from these facts:
         self.derived_from: Callable[[Sequence[int]], list[int]] = lambda facts: []
         # Facts and passages that were extracted from these turns of a scope:
@@ -103,7 +103,7 @@ class Forget:
             tombstones.count_forgetting(db)
         forget_queries(self._store, caller.scope, gone)
         forget_records(self._settings.spool_dir, self._settings.values.scopes.aliases, targets, caller.scope, gone)
-        scrub(self._store, self.drop_backups, caller.now, gone)
+        scrub(self._store, self.drop_backups, caller, gone)
         gone.notes += self._not_ours(gone, targets)
         return proved(self._store, self._index, gone, caller)
 

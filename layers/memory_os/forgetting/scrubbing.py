@@ -6,18 +6,23 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+from memory_os.constants import SCRATCH_PROFILE
 from memory_os.errors import StoreError
 from memory_os.forgetting.targets import Gone
+from memory_os.sessions.scopes import LOCAL_PLATFORMS, LOCAL_USER
 from memory_os.store import Store, sweep_partials
+from memory_os.tooling import Caller
 
 __all__ = ["DropBackups", "scrub"]
 
-# Deletes what full backups hold: how many went, and what is said of those elsewhere.
-DropBackups = Callable[[float], tuple[int, list[str]]]
+# Deletes full backups, and what a restore set aside if the person at this machine forgets: how many of each went, and what is
+# said of the rest.
+DropBackups = Callable[[float, bool], tuple[dict[str, int], list[str]]]
 
 
-def scrub(store: Store, drop_backups: DropBackups, now: float, gone: Gone) -> None:
+def scrub(store: Store, drop_backups: DropBackups, caller: Caller, gone: Gone) -> None:
     """What can't be done now stands in `gone.unfinished`."""
+    now = caller.now
     with store.write() as db:
         db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
     try:
@@ -26,9 +31,17 @@ def scrub(store: Store, drop_backups: DropBackups, now: float, gone: Gone) -> No
         gone.unfinished.append(f"memory.db could not be written anew ({error}): its unused space may still hold it.")
     if not store.checkpoint():
         gone.unfinished.append("A reader holds the write-ahead log: what was forgotten is in it until the next checkpoint.")
+    if caller.scope.profile == SCRATCH_PROFILE:  # written a moment ago: in no backup
+        return
     gone.counts["backups renewed"] = _renew_backups(store, now, gone)
-    gone.counts["full backups deleted"], notes = drop_backups(now)
+    counts, notes = drop_backups(now, _at_this_machine(caller))
+    gone.counts.update(counts)
     gone.notes += notes
+
+
+def _at_this_machine(caller: Caller) -> bool:
+    """Whether a person at this machine asks, for themselves or, on the command line, for another."""
+    return caller.scope.user == LOCAL_USER or (caller.platform != "" and caller.platform in LOCAL_PLATFORMS)
 
 
 def _renew_backups(store: Store, now: float, gone: Gone) -> int:

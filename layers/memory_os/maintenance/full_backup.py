@@ -7,6 +7,7 @@ not copied; memory.db has every embedding, and the first start fills the collect
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import sqlite3
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from memory_os import constants
 from memory_os.config import Settings, load_settings
-from memory_os.errors import BackupError
-from memory_os.maintenance.copies import stamp
+from memory_os.errors import BackupError, StoreError
+from memory_os.maintenance.copies import backups, stamp
 from memory_os.maintenance.duty import Report, Run
 from memory_os.maintenance.manifest import File, Manifest, digest, faults, read_manifest
 from memory_os.maintenance.questions import Question, answered, questions
@@ -34,6 +35,10 @@ _PARTIAL = ".full-partial-"
 _SCRATCH = ".restored-"
 # What a restore replaced.
 _ASIDE = ("replaced-*", "damaged-*")
+# In `meta`: since when a set is missing that went with something forgotten, and the paths of what still holds such a thing.
+_PENDING = "full_backup_pending"
+_HOLDING = "backups_holding"
+PENDING_NOTE = "The full backups held it and are gone; a new one is made within a minute; `memory-os status` shows when it is there."
 # Beside what is copied: memory.db once more for the proof, and room for everybody else.
 _ROOM_BYTES = 128 * 1024 * 1024
 _COUNTED = ("passages", "facts", "messages", "embeddings")
@@ -104,6 +109,8 @@ class FullBackup:
                     "INSERT OR REPLACE INTO backup_sets(path, at, bytes, verified) VALUES(?, ?, ?, ?)",
                     (str(target), now, manifest.bytes, proof),
                 )
+                if folder == self._settings.backups_dir:
+                    self._store.set_meta(_PENDING, "")
         return target, proof
 
     def listed(self) -> list[dict[str, object]]:
@@ -111,25 +118,58 @@ class FullBackup:
         rows = self._store.rows("SELECT * FROM backup_sets ORDER BY at DESC")
         return [dict(row) for row in rows if Path(row["path"]).is_dir()]
 
-    def drop(self, now: float) -> tuple[int, list[str]]:
-        """Delete what full backups and restores keep of something that was forgotten; the next run makes a new set.
+    def drop(self, now: float, at_this_machine: bool) -> tuple[dict[str, int], list[str]]:
+        """Delete what full backups keep of something that was forgotten; the next set is made within a minute.
 
-        Returns how many folders went, and what is to be said of copies elsewhere. Waits for a backup that is being made.
+        No home is left without a copy of memory.db: one is made first. What a restore set aside may be the only copy of
+        something; it goes when a person at this machine forgets, and is named for as long as it stays. Returns how many of
+        each went, and what is to be said of the rest. Waits for a backup that is being made.
         """
         folder = self._settings.backups_dir
         with self._store.backing_up:
-            here = [*sets(folder), *(path for name in _ASIDE for path in folder.glob(name) if path.is_dir())]
-            for path in here:
+            full, aside = sets(folder), [path for name in _ASIDE for path in folder.glob(name) if path.is_dir()]
+            fault = self._copy_first(now) if full else ""
+            for path in [*([] if fault else full), *(aside if at_this_machine else [])]:
                 shutil.rmtree(path, ignore_errors=True)
-            listed = {str(one["path"]) for one in self.listed()}
+            gone = [path for path in full if not path.exists()]
             with self._store.write() as db:
-                db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in here])
-                if here:
-                    db.execute("UPDATE duties SET due_at = ? WHERE name = 'full_backup'", (now,))
+                db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in gone])
+                if gone:
+                    db.execute(
+                        "INSERT INTO duties(name, due_at) VALUES('full_backup', ?)"
+                        " ON CONFLICT(name) DO UPDATE SET due_at = excluded.due_at",
+                        (now,),
+                    )
+                    self._store.set_meta(_PENDING, str(now))
+                left = {*self.holding(), *(str(path) for path in (*full, *aside) if path.exists())}
+                self._store.set_meta(_HOLDING, json.dumps(sorted(left)))
         notes = [f"{path} still holds it, a backup that was made there; delete it. Restoring it forgets this again."
-                 for path in sorted(listed)]  # fmt: skip
-        notes += [f"{path} could not be deleted and still holds it." for path in here if path.exists()]
-        return sum(not path.exists() for path in here), notes
+                 for path in sorted({str(one["path"]) for one in self.listed()} - {str(one) for one in full})]  # fmt: skip
+        notes += [f"{path} still holds it: {fault or why_kept(path)}" for path in (*full, *aside) if path.exists()]
+        notes += [PENDING_NOTE] if gone else []
+        counts = {"full backups deleted": len(gone), "set-aside copies deleted": sum(not one.exists() for one in aside)}
+        return counts, notes
+
+    def holding(self) -> list[str]:
+        """Folders in the home's backups that still hold something forgotten."""
+        kept = json.loads(self._store.meta(_HOLDING) or "[]")
+        return sorted({one for one in kept if Path(one).exists()})
+
+    @property
+    def pending(self) -> bool:
+        """Whether sets went with something forgotten, and the next one isn't there yet."""
+        return bool(self._store.meta(_PENDING))
+
+    def _copy_first(self, now: float) -> str:
+        """A copy of memory.db, where there is none. Returns why the sets must stay; "" if they may go."""
+        folder = self._settings.backups_dir
+        if backups(folder):
+            return ""
+        try:
+            self._store.backup(folder / f"memory-{stamp(now)}.db")
+        except (StoreError, sqlite3.Error, OSError) as error:
+            return f"no copy of memory.db could be made in its place ({error}). The next full backup replaces it."
+        return ""
 
     def _preview(self, folder: Path) -> Report:
         parts = sources(self._settings)
@@ -202,12 +242,24 @@ class FullBackup:
 
     def _expire(self, newest: Path) -> list[Path]:
         keep = self._settings.values.maintenance.backups_kept
-        old = [path for path in sets(newest.parent) if path != newest][: max(0, len(sets(newest.parent)) - keep)]
+        older = [path for path in sets(newest.parent) if path != newest]
+        holding = self.holding()
+        old = [path for path in older if path in older[: max(0, len(older) + 1 - keep)] or str(path) in holding]
         for path in old:
             shutil.rmtree(path, ignore_errors=True)
         with self._store.write() as db:
             db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in old])
         return old
+
+
+def why_kept(path: Path) -> str:
+    """Why a folder of the home's backups still holds what was forgotten, and what to do."""
+    if path.match(f"{_PREFIX}*"):
+        return "it could not be deleted yet; the next full backup replaces it, or delete the folder."
+    return (
+        "a restore set it aside, and it may be the only copy of what is in it. Delete the folder, or forget something at"
+        " this machine (`memory-os forget`): that deletes it too."
+    )
 
 
 def sets(folder: Path) -> list[Path]:

@@ -68,7 +68,7 @@ class Maintenance:
         return [
             duty.name
             for duty in self._duties.values()
-            if duty.name not in self._off and not self._running[duty.name].locked() and self.states.is_due(duty, now)
+            if self._may_run(duty.name) and not self._running[duty.name].locked() and self.states.is_due(duty, now)
         ]
 
     def run_due(self, now: float) -> dict[str, DutyOutcome]:
@@ -85,7 +85,7 @@ class Maintenance:
     def run_if_due(self, name: str, now: float) -> DutyOutcome | None:
         """Run a duty unless somebody else has done so meanwhile, or is at it. Raises BadRequest for an unknown name."""
         duty, lock = self._duty(name), self._running[name]
-        if name in self._off or not lock.acquire(blocking=False):
+        if not self._may_run(name) or not lock.acquire(blocking=False):
             return None
         try:
             return self._run(duty, Run(now, halted=self.halted.is_set)) if self.states.is_due(duty, now) else None
@@ -128,7 +128,10 @@ class Maintenance:
                 "running": self._running[duty.name].locked(),
                 "undo": duty.no_undo or "memory-os maintain --undo RUN",
             }
-        return {"duties": duties, "reviews": self.duplicates.open_reviews(), "alerts": self.alerts.configured}
+        return {
+            "duties": duties, "reviews": self.duplicates.open_reviews(), "alerts": self.alerts.configured,
+            "full_backup_pending": self.full.pending, "holding_forgotten": self.full.holding(),
+        }  # fmt: skip
 
     def overview(self, now: float) -> dict[str, Any]:
         """`status` with what is due, the latest runs that can be taken back, the canary's flights, and the backups."""
@@ -137,6 +140,10 @@ class Maintenance:
             **self.status(), "due": self.due(now), "runs": runs, "canary": self.canary.history(),
             "backups": self.full.listed(),
         }  # fmt: skip
+
+    def _may_run(self, name: str) -> bool:
+        """By itself. A full backup that went with something forgotten is made again also where the duty is switched off."""
+        return name not in self._off or (name == "full_backup" and self.full.pending)
 
     def _duty(self, name: str) -> Duty:
         duty = self._duties.get(name)

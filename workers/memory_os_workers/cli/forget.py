@@ -18,7 +18,8 @@ _FORGET_TIMEOUT_S = 600.0
 # What is counted, where it isn't its plural without an s.
 _ONE = {
     "workspace": "line of CREATIVE.md", "fabric": "fabric entry", "telemetry": "recorded tool call",
-    "backups renewed": "backup renewed", "full backups deleted": "full backup deleted", "other": "line of CREATIVE.md",
+    "backups renewed": "backup renewed", "full backups deleted": "full backup deleted",
+    "set-aside copies deleted": "set-aside copy deleted", "other": "line of CREATIVE.md",
 }  # fmt: skip
 _MANY = {
     "workspace": "lines of CREATIVE.md", "fabric": "fabric entries", "telemetry": "recorded tool calls",

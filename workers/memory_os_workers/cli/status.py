@@ -230,7 +230,8 @@ def _maintenance(kept: dict[str, Any]) -> str:
         if name in ("canary", "full_backup", "decay", "duplicates") or one["state"] in ("failed", "degraded")
     ]
     reviews = f", {kept['reviews']} pairs of facts to review" if kept.get("reviews") else ""
-    return " · ".join(told) + reviews
+    pending = ", a full backup pending: the last went with what was forgotten" if kept.get("full_backup_pending") else ""
+    return " · ".join(told) + reviews + pending
 
 
 def _memory_use(found: dict[str, Any]) -> str:

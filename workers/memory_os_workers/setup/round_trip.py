@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory_os.constants import SCRATCH_PROFILE
 from memory_os.errors import ServiceError
 
 from memory_os_workers import run_files
 from memory_os_workers.client import ServiceClient
 from memory_os_workers.starting import Patience
 
-SCRATCH_PROFILE = "doctor"
 # A cold service loads its model in about a second, and makes it in six; two busy cores need longer.
 READY_WAIT_S = 300.0
 # One document is embedded within a second, unless many wait before it.
