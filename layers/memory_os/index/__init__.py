@@ -189,14 +189,18 @@ class Index:
         return [Hit(pk, row[1], score) for pk, score, row in found]
 
     def lexical_read(
-        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int, now: float
-    ) -> Read:
-        """The same hits, with all that a recall asks of them: each passage is looked up once."""
+        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int, now: float,
+        weights: Sequence[float] = (),
+    ) -> Read:  # fmt: skip
+        """The same hits, with all that a recall asks of them: each passage is looked up once.
+
+        `weights`: of the terms, where very many passages have one (`lexical.best_of`).
+        """
         wanted = Wanted(
             f"{IN_ORDER}, e.vector FROM passages p LEFT JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?",
             (self.fingerprint,),
         )
-        found = best_of(self.store, terms, wanted, *visible_now(scopes, layers, now), limit)
+        found = best_of(self.store, terms, wanted, *visible_now(scopes, layers, now), limit, weights)
         passages = {pk: in_order(row[:-1]) for pk, _, row in found}
         embedded = {pk: row[-1] for pk, _, row in found if row[-1] is not None}
         return Read([Hit(pk, passages[pk].id, score) for pk, score, _ in found], passages, list(embedded), matrix_of(embedded.values()))

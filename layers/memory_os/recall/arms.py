@@ -39,6 +39,8 @@ _STRADDLING = 0.5
 # A term in more passages than this share (and than so many) is left out where the question has others.
 _COMMON_SHARE = 0.1
 _COMMON_LEAST = 200
+# Where the terms are in more passages than so many, all added up, the leading ones are scored, not all.
+_SCORED_ALL = 3000
 # A name in no more passages than this share (or than so many) says what a question is about.
 _NAMED_SHARE = 0.01
 _NAMED_LEAST = 4
@@ -145,7 +147,11 @@ class Arms:
         if self._sizes.total() < SMALLEST_CORPUS:
             return self._index.read(self._few(query))
         terms = self._frequencies.telling(query.terms)
-        return self._index.lexical_read(terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now)
+        many = sum(map(self._frequencies.count, terms)) > _SCORED_ALL
+        return self._index.lexical_read(
+            terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now,
+            weights=[self._frequencies.weight(term) for term in terms] if many else (),
+        )  # fmt: skip
 
     def _few(self, query: Query) -> list[Hit]:
         """Full text over a few passages: by the weight of the words they have.
