@@ -6,7 +6,6 @@ lost. So the queue is bounded, and what does not fit is counted and dropped.
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -16,8 +15,6 @@ from . import launch
 from .client import CallFailed, request
 from .paths import Home
 from .state import shared
-
-_log = logging.getLogger(__name__)
 
 _QUEUE_MAX = 512
 _CALL_SECONDS = 2.0

@@ -73,8 +73,12 @@ class Understander:
             self._last_error = said
 
     async def look(self) -> int:
-        """Hand out what is due, or read it here. Returns how many sessions that were. Raises what memory.db raises."""
-        jobs = await self._in_thread(self._jobs)
+        """Forget what was taken back; then hand out what is due, or read it here. Returns how many jobs that were.
+
+        Raises what memory.db raises.
+        """
+        await self._in_thread(self._forget_what_was_taken_back)
+        jobs = await self._in_thread(self._due)
         if not jobs:
             return 0
         queue = self._pipeline.queue
@@ -93,10 +97,13 @@ class Understander:
         else:
             await self._reflect(*arguments)
 
-    def _jobs(self) -> list[tuple[str, list[Any]]]:
+    def _forget_what_was_taken_back(self) -> None:
+        """A person's "forget that", before anything is read: no model is shown it any more."""
+        self._engine.taking_back.carry_out(time.time())
+
+    def _due(self) -> list[tuple[str, list[Any]]]:
         """What failed for good stays with the dead letters until somebody requeues it, or until there is more to it."""
         layer, now = self._engine.understanding, time.time()
-        self._engine.taking_back.carry_out(now)
         read = [(READ, [one.session_id, one.scope, one.watermark]) for one in layer.due(now)]
         think = [(THINK, [scope, question]) for scope, question in layer.person.due(now)]
         layer.reflection.retire(now)

@@ -20,7 +20,6 @@ from memory_os.errors import EmbeddingError
 
 _MAGIC = b"E5S1"
 _BLOCK = 32
-_BLOCK_BYTES = 18
 _Q4 = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])
 
 F32 = NDArray[np.float32]

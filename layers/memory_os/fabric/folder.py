@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _REFUSED = frozenset((errno.EACCES, errno.EPERM, errno.EROFS))
-# What a file system without directory handles answers to fsync of one (SMB, some FUSE).
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,6 @@ _CONFIGURATION_RETRY_S = 600.0
 _TRANSIENT_RETRY_S = 60.0
 # Enough for a breaker and for a percentile.
 _REMEMBERED = 200
-_MISCONFIGURED = frozenset(["not_found", "moved", "certificate", "address", "request"])
 
 
 class ModelClient:

@@ -14,8 +14,6 @@ Job = Literal["extraction", "curation", "dialectic", "reflection", "probe"]
 JobClass = Literal["extraction", "curation", "dialectic", "reflection", "probe", "embedding"]
 Source = Literal["model", "fallback", "cache", "rule"]
 
-JOBS: tuple[JobClass, ...] = ("extraction", "curation", "dialectic", "reflection", "embedding", "probe")
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

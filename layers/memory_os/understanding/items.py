@@ -9,7 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from memory_os.errors import BadRequest
 from memory_os.facts import CATEGORIES
 
-ENTRY_TYPES = ("decision", "resolution", "research", "note")
 TRAITS = ("preference", "trait", "goal", "habit", "circumstance")
 _TEXT_CHARS, _LONG_CHARS, _NAME_CHARS = 600, 2000, 80
 
