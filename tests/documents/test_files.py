@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
+import socket
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def test_links_are_refused_with_their_reason(tmp_path: Path) -> None:
     assert all("leaves the folder" in refused[name] for name in ("out", "near", "up"))
     assert all("something in this folder" in refused[name] for name in ("in", "sub/back"))
     assert all("link to nothing" in refused[name] for name in ("loop", "none"))
+
+
+def test_what_is_no_regular_file_is_refused_unread(tmp_path: Path) -> None:
+    write(tmp_path, "real.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "sock.md"))
+        refused = {one.path.name: one.refused for one in find_files(tmp_path) if one.refused}
+    assert refused == {"pipe.md": "is no regular file", "sock.md": "is no regular file"}
+    assert names(tmp_path) == ["real.md"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list anything")

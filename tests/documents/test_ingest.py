@@ -215,6 +215,20 @@ def test_a_file_that_is_no_longer_text_loses_its_passages(documents: Documents, 
     assert passages(documents, "a.md") == []
 
 
+def test_what_hermes_and_we_keep_is_no_document(documents: Documents, settings: Settings, tmp_path: Path) -> None:
+    host = settings.hermes_home
+    write(host / "memories" / "USER.md", "The owner has gout.")
+    write(settings.home / "logs" / "service.log", "turn t1")
+    for own in (host, host / "memories", settings.home, settings.home / "logs"):
+        with pytest.raises(DocumentError, match="keep their own files"):
+            documents.ingest(own)
+    # From above they are passed over, and what else lies there is taken.
+    write(host / "plans" / "kiln.md", "The kiln is fired on Thursdays.")
+    report = documents.ingest(tmp_path)
+    assert [Path(one.path).name for one in report.files] == ["kiln.md"]
+    assert report.excluded == 2
+
+
 def test_names_in_any_script_and_with_line_breaks(documents: Documents, settings: Settings) -> None:
     names = [
         "Übersicht.md",

@@ -139,6 +139,15 @@ def test_links_are_not_followed_and_a_vanished_file_is_named(engine: Engine, tmp
     assert not any("link" in file.path or "secret" in file.path or "pipe" in file.path for file in read_manifest(made(engine)).files)
 
 
+def test_a_name_that_is_not_utf8_is_in_it_like_any_other(engine: Engine) -> None:
+    strange = os.fsdecode(os.fsencode(engine.settings.fabric_dir) + b"/latin\xe9.md")
+    Path(strange).write_text("An old note.")
+    folder = made(engine)
+    manifest = read_manifest(folder)
+    assert [file.bytes for file in manifest.files if file.path.endswith("\udce9.md")] == [12]
+    assert not faults(folder, manifest)
+
+
 def test_without_room_nothing_is_begun(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(full_backup, "_ROOM_BYTES", 1 << 60)
     outcome = engine.maintenance.run("full_backup", NOW)

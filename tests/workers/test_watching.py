@@ -249,6 +249,23 @@ def test_a_folder_whose_name_is_not_utf8_does_not_end_the_watching(tmp_path: Pat
     asyncio.run(run())
 
 
+def test_a_file_whose_name_is_not_utf8_is_named_as_the_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event system can't tell of such a name; folders are looked at instead, and `status` says why in words."""
+    monkeypatch.setattr(watching, "POLL_S", 0.05)
+
+    async def run() -> None:
+        async with watched(tmp_path) as (watcher, nudged):
+            await nudged.next()
+            (Path(os.fsdecode(os.fsencode(tmp_path) + b"/latin\xe9.md"))).write_text("text")
+            while not watcher.figures()["fault"]:
+                await nudged.next()
+            assert "Unable to decode path" in watcher.figures()["fault"]
+            (tmp_path / "a.md").write_text("text")
+            assert await nudged.next() == tmp_path
+
+    asyncio.run(run())
+
+
 def test_a_fault_while_planning_is_noted_and_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "_AGAIN_S", 0.01)
     faults = [KeyError("nobody foresaw it")]

@@ -111,7 +111,9 @@ class Watcher:
         return plan_of(self._roots())
 
     def _failed(self, error: Exception) -> None:
-        self._fault = f"{type(error).__name__}: {error}"[:200]
+        while isinstance(error, ExceptionGroup):  # what the watch's own tasks raise comes wrapped
+            error = error.exceptions[0]
+        self._fault = f"{type(error).__name__}: {error}"[:200].encode("utf-8", "backslashreplace").decode()
         self._retry_at = time.monotonic() + RETRY_S
         _log.warning("file events fail, folders are looked at every %.0f s instead: %s", POLL_S, self._fault)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -41,11 +41,11 @@ class Content:
     mtime_ns: int
 
 
-def find_files(root: Path, wiki: Path | None = None) -> Iterator[Found]:
+def find_files(root: Path, wiki: Path | None = None, own: Collection[Path] = ()) -> Iterator[Found]:
     """A file itself, or everything in a folder, sorted by name; `root` is resolved, links below it are not followed.
 
     Dot files, `_archive/`, `node_modules/`, `__pycache__/`, proposals, files still being written by their name, and the
-    SCHEMA.md, index.md and log.md of a wiki (`wiki`, and any folder with a SCHEMA.md) are excluded.
+    SCHEMA.md, index.md and log.md of a wiki (`wiki`, and any folder with a SCHEMA.md) are excluded, and so are the folders in `own`.
     """
     status = status_of(root)
     if status is None or not stat.S_ISDIR(status.st_mode):
@@ -55,6 +55,9 @@ def find_files(root: Path, wiki: Path | None = None) -> Iterator[Found]:
     waiting = [Found(root, status=status)]
     while waiting:
         found = waiting.pop()
+        if found.path in own:
+            yield Found(found.path, excluded=True)
+            continue
         if found.refused or found.excluded or found.status is None or not stat.S_ISDIR(found.status.st_mode):
             yield found
             continue
@@ -101,7 +104,10 @@ def _inside(folder: Path, root: Path, wiki: Path | None) -> Iterator[Found]:
         elif entry.is_symlink():
             yield Found(path, refused=_link_reason(path, root))
         else:
-            yield Found(path, status=_entry_status(entry))
+            status = _entry_status(entry)
+            # A pipe, a socket or a device: whoever opens one waits for somebody at its other end.
+            regular = status is None or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+            yield Found(path, refused="" if regular else "is no regular file", status=status)
 
 
 def _entry_status(entry: os.DirEntry[str]) -> os.stat_result | None:

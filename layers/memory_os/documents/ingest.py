@@ -51,6 +51,8 @@ class Documents:
         self.index = index
         self.vault = settings.vault
         self.settings = settings.values.documents
+        self._hermes_home = settings.hermes_home
+        self._own = _own_folders(settings)
         self.rows = Documented(store)
         self._commits = Commits(store, index, self.rows, settings.vault)
         self.commit = self._commits.commit
@@ -90,7 +92,7 @@ class Documents:
         else:
             known = _below(known, vault, roots)
         with self._scanning:
-            scan = Scan(vault, known, self._stillness, thorough=thorough)
+            scan = Scan(vault, known, self._stillness, thorough=thorough, own=self._own)
             found = scan.run(roots, time.time() if now is None else now, loose=everything)
             if not found.waiting:
                 self._stillness.forget_gone()
@@ -127,7 +129,8 @@ class Documents:
         """Take in a file or a folder (recursively). Each file's outcome is in the report; one bad file stops nothing.
 
         What was taken from a folder earlier and is no longer in it leaves memory, and so does what was taken from a path
-        at which there is nothing any more. Raises DocumentError if the path is relative or there never was anything.
+        at which there is nothing any more. Raises DocumentError if the path is relative, there never was anything, or it is
+        Hermes's home or a folder in which Hermes and memory-os keep what is theirs.
         """
         try:
             root = _resolved(path)
@@ -137,6 +140,11 @@ class Documents:
                 raise
             self.rows.unfollow(self._vault(), path.resolve())
             return IngestReport(self._removed(gone))
+        if root == self._hermes_home.resolve() or stands_in(root, {str(own) for own in self._own}):
+            raise DocumentError(
+                f"{shown(root)} is where Hermes and memory-os keep their own files: those are no documents.",
+                cure="Name a folder with documents, or copy them into the vault's wiki/raw.",
+            )
         changes = self.scan([Root(root)], thorough=True)
         report = self.settle(changes)
         self._take_all(changes.to_prepare, report, progress)
@@ -291,6 +299,14 @@ def _below(known: Mapping[str, Known], vault: Path, roots: Sequence[Root]) -> di
     """What of it lies at or below one of some roots."""
     folders = {str(root.path) for root in roots}
     return {name: one for name, one in known.items() if stands_in(vault / name, folders)}
+
+
+def _own_folders(settings: Settings) -> frozenset[Path]:
+    """Folders in which Hermes and memory-os keep what is theirs, resolved: one user's memories and logs are no documents for all."""
+    host = settings.hermes_home
+    own = (settings.home, settings.memories_dir, host / "logs", host / "sessions")
+    vault = settings.vault.resolve()
+    return frozenset(folder for one in own if not vault.is_relative_to(folder := one.resolve()))
 
 
 def _resolved(path: Path) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,12 +138,16 @@ class Stillness:
 
 
 class Scan:
-    """One pass over some roots. `known`: what memory has below them, by name. `vault` is resolved."""
+    """One pass over some roots. `known`: what memory has below them, by name; `own`: folders that are passed over.
+
+    All paths are resolved.
+    """
 
     def __init__(
-        self, vault: Path, known: Mapping[str, Known], stillness: Stillness, *, thorough: bool = False
+        self, vault: Path, known: Mapping[str, Known], stillness: Stillness, *, thorough: bool = False, own: Collection[Path] = ()
     ) -> None:  # fmt: skip
         self.vault = vault
+        self.own = own
         self.known = known
         self.thorough = thorough
         self.changes = Changes()
@@ -165,7 +169,7 @@ class Scan:
                     self.changes.away.append(shown(root.path))
             else:
                 present.add(str(root.path))
-                self._look(find_files(root.path, self.vault / "wiki"), now)
+                self._look(find_files(root.path, self.vault / "wiki", self.own), now)
         unmet = [name for name in self.known if name not in self._met]
         if loose:
             for name in unmet:

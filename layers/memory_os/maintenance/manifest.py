@@ -48,7 +48,8 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         path = folder / MANIFEST
-        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        # ASCII: a name of a file need not be UTF-8, and its odd bytes are kept as escapes.
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", "ascii")
         path.chmod(constants.FILE_MODE)
 
 
