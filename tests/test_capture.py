@@ -108,6 +108,18 @@ def test_a_session_switched_off_is_not_kept_until_it_is_on(home: Home) -> None:
     assert home.said("Open plan for the garden.", at=later).outcome == "stored"
 
 
+def test_a_turn_right_after_on_is_kept_also_where_no_history_is_imported(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path / "home", "capture: {import_history: false}")
+    home = Home(memory)
+    marker = switch_off(memory, "s1", NOW)
+    assert home.said("Secret plan.", at=NOW + 10).reason == "memory is off in this session"
+    marker.rename(f"{marker}.ended-{int((NOW + 20) * 1e9)}")
+    assert home.said("Open plan for the garden.", at=NOW + 21).outcome == "stored"
+    assert home.said("A secret that came late.", turn_id="t2", at=NOW + 19).reason == "memory is off in this session"
+    assert tuple(memory.store.row("SELECT since, until FROM off_periods") or ()) == (NOW, NOW + 20)
+    memory.store.close()
+
+
 def test_a_chat_switched_off_by_the_hosts_key_is_not_kept(home: Home) -> None:
     switch_off(home.memory, "agent:main:telegram:42")
     later = 4_000_000_000.0

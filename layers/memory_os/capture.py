@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -110,6 +111,8 @@ class Capture:
             return "capture.enabled is false"
         if is_background(platform, session_id):
             return "not a person's turn"
+        # Here too, since nothing else may ever look: without an import of history a period that is over stood open.
+        self.sessions.off.observe(time.time())
         return "memory is off in this session" if self.sessions.off.is_off(session_id, at, key=session_key) else ""
 
     # -- delegated work, and what the host is about to compact --------------------------------------------------------

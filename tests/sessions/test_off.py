@@ -47,6 +47,48 @@ def test_a_period_noted_late_is_taken_from_the_renamed_marker(memory: Memory) ->
     assert list(marker.parent.iterdir()) == []
 
 
+def test_on_again_counts_at_once_and_what_was_said_meanwhile_stays_off(memory: Memory) -> None:
+    """Before anybody has noted the end: by the renamed marker."""
+    off = memory.sessions.off
+    marker = switch_off(memory, "s1", 1000.0)
+    off.observe(1500.0)
+    marker.rename(f"{marker}.ended-{int(2000e9)}")
+    assert off.is_off("s1", 1999.0)
+    assert not off.is_off("s1", 2001.0)
+    marker = switch_off(memory, "s2", 1000.0)  # never noted
+    marker.rename(f"{marker}.ended-{int(2000e9)}")
+    assert off.is_off("s2", 1500.0)
+    assert not off.is_off("s2", 2001.0)
+
+
+def test_off_and_on_several_times_before_anybody_looks(memory: Memory) -> None:
+    off = memory.sessions.off
+    off.observe(500.0)
+    for since in (1000.0, 3000.0):
+        marker = switch_off(memory, "s1", since)
+        marker.rename(f"{marker}.ended-{int((since + 500) * 1e9)}")
+    marker = switch_off(memory, "s1", 5000.0)
+    for _ in range(2):
+        assert [off.is_off("s1", at) for at in (999.0, 1200.0, 2000.0, 3200.0, 4000.0, 5200.0)] == [
+            False, True, False, True, False, True,
+        ]  # fmt: skip
+        off.observe(6000.0)
+    rows = memory.store.rows("SELECT since, until FROM off_periods ORDER BY since")
+    assert [tuple(row) for row in rows] == [(1000.0, 1500.0), (3000.0, 3500.0), (5000.0, None)]
+
+
+def test_a_marker_that_outlived_its_note_is_noted_once(memory: Memory) -> None:
+    off = memory.sessions.off
+    marker = switch_off(memory, "s1", 1000.0)
+    ended = marker.rename(f"{marker}.ended-{int(2000e9)}")
+    off.observe(3000.0)
+    ended.touch()
+    os.utime(ended, (1000.0, 1000.0))
+    off.observe(4000.0)
+    assert memory.store.value("SELECT count(*) FROM off_periods") == 1
+    assert not ended.exists()
+
+
 def test_by_the_settings(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "home", "recall: {off_sessions: [s7]}")
     assert memory.sessions.off.is_off("s7")

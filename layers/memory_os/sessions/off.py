@@ -9,18 +9,32 @@ state.db, when memory is on again.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_os.config import Settings
 from memory_os.store import Store
 
-_OPEN = "SELECT digest, since FROM off_periods WHERE until IS NULL"
+_OPEN = "SELECT digest FROM off_periods WHERE until IS NULL"
 _ENDED = re.compile(r"^([0-9a-f]{32})\.ended-(\d{1,20})$")
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A renamed marker: a chat that was off between two times (epoch seconds)."""
+
+    path: Path
+    digest: str
+    since: float
+    until: float
+
+
 class OffSwitch:
-    """Asked for every turn and every recall: one or two `stat`s and one indexed row."""
+    """Asked for every turn and every recall: one or two `stat`s; of a past time, a small folder and some indexed rows too."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
@@ -48,26 +62,31 @@ class OffSwitch:
         return self.store.row(f"SELECT 1 FROM off_periods WHERE digest IN ({marks})", tuple(names)) is not None
 
     def observe(self, now: float) -> None:
-        """Note which chats are off, and until when those were that no longer are."""
-        present = self._markers()
+        """Note which chats are off, and until when those were that no longer are. Writes only where something changed."""
+        if not self._ended() and self._markers().keys() == {row["digest"] for row in self.store.rows(_OPEN)}:
+            return
         with self.store.write() as db:
-            known = {row["digest"]: row["since"] for row in db.execute(_OPEN)}
-            for name, since in present.items():
-                if name not in known:
-                    db.execute("INSERT INTO off_periods(digest, since) VALUES(?, ?)", (name, since))
-            for name in known.keys() - present.keys():
+            # Looked at again, inside: whoever observes at the same time may have noted and removed them.
+            ended, present = self._ended(), self._markers()
+            for one in ended:
+                _end(db, one)
+            known = {row["digest"] for row in db.execute(_OPEN)}
+            for name in present.keys() - known:
+                db.execute("INSERT INTO off_periods(digest, since) VALUES(?, ?)", (name, present[name]))
+            for name in known - present.keys():
                 db.execute("UPDATE off_periods SET until = ? WHERE digest = ? AND until IS NULL", (now, name))
-            for path, name, until in self._ended():
-                since = path.stat().st_mtime
-                db.execute("DELETE FROM off_periods WHERE digest = ? AND since = ?", (name, since))
-                db.execute("INSERT INTO off_periods(digest, since, until) VALUES(?, ?, ?)", (name, since, until))
-                path.unlink(missing_ok=True)
+        for one in ended:
+            one.path.unlink(missing_ok=True)
 
     def _was_off(self, name: str, at: float) -> bool:
-        found = self.store.row(
-            "SELECT 1 FROM off_periods WHERE digest = ? AND since <= ? AND (until IS NULL OR until >= ?)", (name, at, at)
+        """By what is noted, and by the renamed markers that are yet to be."""
+        ended = [one for one in self._ended() if one.digest == name]
+        if any(one.since <= at <= one.until for one in ended):
+            return True
+        periods = self.store.rows("SELECT since, until FROM off_periods WHERE digest = ? AND since <= ?", (name, at))
+        return any(
+            at <= (_end_of(row["since"], ended) if row["until"] is None else row["until"]) for row in periods
         )
-        return found is not None
 
     def _since(self, name: str) -> float | None:
         try:
@@ -80,9 +99,14 @@ class OffSwitch:
         times = {name: self._since(name) for name in names}
         return {name: since for name, since in times.items() if since is not None}
 
-    def _ended(self) -> list[tuple[Path, str, float]]:
-        found = [(path, _ENDED.match(path.name)) for path in self._files()]
-        return [(path, match[1], int(match[2]) / 1e9) for path, match in found if match]
+    def _ended(self) -> list[_Ended]:
+        """The renamed markers, the earliest end first."""
+        found = []
+        for path in self._files():
+            match, since = _ENDED.match(path.name), self._since(path.name)
+            if match and since is not None:
+                found.append(_Ended(path, match[1], since, int(match[2]) / 1e9))
+        return sorted(found, key=lambda one: one.until)
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.iterdir()) if self._folder.is_dir() else []
@@ -91,3 +115,22 @@ class OffSwitch:
 def digest(name: str) -> str:
     """An id as a file name: ids may be any string a client sent, slashes included."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _end_of(since: float, ended: Iterable[_Ended]) -> float:
+    """When a period that is noted without an end was over: a chat has one at a time."""
+    return next((one.until for one in ended if one.until >= since), math.inf)
+
+
+def _end(db: sqlite3.Connection, one: _Ended) -> None:
+    """Again it changes nothing: the marker may outlive the commit."""
+    values = {"digest": one.digest, "since": one.since, "until": one.until}
+    closed = db.execute(
+        "UPDATE off_periods SET until = :until WHERE digest = :digest AND until IS NULL AND since <= :until", values
+    ).rowcount
+    if not closed:
+        db.execute(
+            "INSERT INTO off_periods(digest, since, until) SELECT :digest, :since, :until WHERE NOT EXISTS"
+            " (SELECT 1 FROM off_periods WHERE digest = :digest AND until = :until)",
+            values,
+        )
