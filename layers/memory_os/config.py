@@ -41,7 +41,7 @@ from memory_os.config_sections import (
     WikiSettings,
     WorkerSettings,
 )
-from memory_os.errors import ConfigError
+from memory_os.errors import ConfigError, said_by
 
 __all__ = [
     "ENVIRONMENT",
@@ -237,7 +237,7 @@ def _write_value(settings: Settings, key: str, text: str) -> None:
     except YAMLError as error:
         if key in SECRET_KEYS:
             raise ConfigError(f"{key}: the value is not valid YAML.", cure=f"Write it into {path} yourself.") from None
-        raise ConfigError(f"{key}: {text!r} is not valid YAML: {_one_line(error)}.", cure="Put it in quotes.") from error
+        raise ConfigError(f"{key}: {text!r} is not valid YAML: {said_by(error)}.", cure="Put it in quotes.") from error
     _validated(_plain(document), {key: "the new value"})
     path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
     written = io.BytesIO()
@@ -257,7 +257,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {_one_line(error)}.", cure="Mend or remove the file.") from error
+        raise ConfigError(f"{path} is not valid YAML: {said_by(error)}.", cure="Mend or remove the file.") from error
     except RecursionError as error:
         raise ConfigError(f"{path} is nested too deeply.", cure="Mend or remove the file.") from error
     except OSError as error:
@@ -270,6 +270,9 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _validated(data: Mapping[str, Any], origins: Mapping[str, str]) -> Values:
+    for key, value in _flatten_items(data):
+        if isinstance(value, str) and "\0" in value:
+            raise ConfigError(f"{key} ({origins.get(key, 'config.yaml')}) holds a null character: no path, name or address has one.")
     try:
         return Values.model_validate(dict(data))
     except ValidationError as error:
@@ -317,7 +320,3 @@ def _flatten_items(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
 
 def _plain(value: Any) -> Any:
     return {key: _plain(inner) for key, inner in value.items()} if isinstance(value, dict) else value
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

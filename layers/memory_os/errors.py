@@ -249,3 +249,8 @@ class AlertError(MemoryOSError):
 
 class BadRequest(MemoryOSError):
     code = "bad_request"
+
+
+def said_by(error: BaseException, longest: int = 300) -> str:
+    """What somebody else's error says, on one line; its class where it says nothing."""
+    return " ".join(str(error).split())[:longest] or type(error).__name__

@@ -14,7 +14,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _states
 
 from memory_os.embedding.tokenizer import Tokenizer
 from memory_os.embedding.weights import Weights
-from memory_os.errors import EmbeddingError
+from memory_os.errors import EmbeddingError, said_by
 
 # The positions table has two reserved rows, and each text gets a begin and an end token.
 _RESERVED_POSITIONS = 4
@@ -101,7 +101,7 @@ class OnnxEncoder:
         try:
             (states,) = session.run(None, {"embeddings": embeddings, "mask": mask})
         except _FAULTS as error:
-            raise EmbeddingError(f"The embedding model failed: {_one_line(error)}.") from error
+            raise EmbeddingError(f"The embedding model failed: {said_by(error)}.") from error
         means = np.stack([states[row, : len(tokens)].mean(axis=0) for row, tokens in enumerate(ids)])
         unit: F32 = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
@@ -116,16 +116,12 @@ def _batches(lengths: Sequence[int]) -> Iterator[range]:
             start = end
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
 def _open(graph: Path, threads: int) -> onnxruntime.InferenceSession:
     try:
         return _session(graph, threads)
     except _FAULTS as error:
         raise EmbeddingError(
-            f"The model's files in {graph.parent} can't be used: {_one_line(error)}.",
+            f"The model's files in {graph.parent} can't be used: {said_by(error)}.",
             cure=f"Delete {graph.parent}; it is made again.",
         ) from error
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memory_os.config import EmbeddingSettings
 from memory_os.embedding.endpoint import unit_vectors
 from memory_os.embedding.prefixes import Prefixes, prefixes_of
-from memory_os.errors import EmbeddingError
+from memory_os.errors import EmbeddingError, said_by
 
 F32 = NDArray[np.float32]
 
@@ -82,7 +82,7 @@ class FastEmbedEncoder:
             with self._one:
                 rows = [np.asarray(vector, np.float32) for vector in encode(wanted, batch_size=_BATCH)]
         except Exception as error:  # as above
-            raise EmbeddingError(f"{self._name} fails on a text: {_one_line(error)}") from error
+            raise EmbeddingError(f"{self._name} fails on a text: {said_by(error)}") from error
         found = unit_vectors(np.stack(rows), self._name)
         vectors = np.empty_like(found)
         vectors[order] = found
@@ -172,8 +172,4 @@ def _not_loaded(model: str, folder: Path | None, error: Exception) -> EmbeddingE
         if folder is None
         else "Check the folder's files: model.onnx, tokenizer.json, tokenizer_config.json."
     )
-    return EmbeddingError(f"fastembed can't load {model} {where}: {_one_line(error)}", cure=cure)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{error}".split())[:300] or type(error).__name__
+    return EmbeddingError(f"fastembed can't load {model} {where}: {said_by(error)}", cure=cure)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_os.errors import EmbeddingError, EmbeddingInvalid, EmbeddingUnavailable, MemoryOSError
+from memory_os.errors import EmbeddingError, EmbeddingInvalid, EmbeddingUnavailable, MemoryOSError, said_by
 
 if TYPE_CHECKING:
     from memory_os.embedding.calibration import Encoder
@@ -118,7 +118,7 @@ class WatchedEncoder:
             self._failed(error, limit)
             raise
         except _FAULTS as error:
-            fault = EmbeddingError(f"The embedding model failed: {type(error).__name__}: {_one_line(error)}.", cure=_CURE)
+            fault = EmbeddingError(f"The embedding model failed: {type(error).__name__}: {said_by(error)}.", cure=_CURE)
             self._failed(fault, limit)
             raise fault from error
         else:
@@ -151,7 +151,3 @@ class WatchedEncoder:
             # memory.db may be what is in trouble too; the fault itself is raised.
             with suppress(MemoryOSError, *_FAULTS):
                 self.told(error.message)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]

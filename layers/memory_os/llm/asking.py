@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from memory_os.config import ModelSettings
-from memory_os.errors import BudgetSpent, ContextTooLong
+from memory_os.errors import ContextTooLong
 from memory_os.llm.budget import Means
 from memory_os.llm.clock import Clock
 from memory_os.llm.dialect import Prompt, Reply
@@ -175,11 +175,7 @@ class Asking:
             cost = self.spending.cost(self._light, asked, self._max_output)
             if await self.spending.means(self.request.job, cost) is not Means.SPENT:
                 return self._light
-        raise BudgetSpent(
-            f"Today's budget of model units for {self.request.job} is spent.",
-            cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
-            resets_at=self.spending.resets_at(),
-        )
+        raise self.spending.spent(self.request.job)
 
     @property
     def _light(self) -> str:

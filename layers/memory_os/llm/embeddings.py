@@ -10,7 +10,6 @@ from typing import Any
 import aiohttp
 
 from memory_os.config import ModelSettings
-from memory_os.errors import BudgetSpent
 from memory_os.llm.budget import Means
 from memory_os.llm.clock import Clock
 from memory_os.llm.faults import Fault, FaultClass
@@ -50,11 +49,7 @@ class Embedding:
         tokens = sum(token_estimate(text) for text in texts)
         cost = self.spending.cost(self.models.embedding_model, tokens, 0)
         if await self.spending.means("embedding", cost) is Means.SPENT:
-            raise BudgetSpent(
-                "Today's budget of model units for embeddings is spent.",
-                cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
-                resets_at=self.spending.resets_at(),
-            )
+            raise self.spending.spent("embeddings")
         budget = self.models.retry_budget * tokens
         retrying = Retrying(self.clock, self.jitter, budget, deadline, self.retries, is_open=self.lane.is_open)
 

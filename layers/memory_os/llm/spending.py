@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from memory_os.config import ModelSettings, Price
+from memory_os.errors import BudgetSpent
 from memory_os.llm.budget import DAY_S, Account, Means, day_start, means, price_of, units
 from memory_os.llm.clock import Clock
 from memory_os.llm.messages import Call, JobClass
@@ -71,6 +72,14 @@ class Spending:
 
     def resets_at(self) -> float:
         return day_start(self._clock.now()) + DAY_S
+
+    def spent(self, what: str) -> BudgetSpent:
+        """The fault of a call that nothing is left for."""
+        return BudgetSpent(
+            f"Today's budget of model units for {what} is spent.",
+            cure="Raise models.budget_per_day or models.job_budgets, or wait until midnight UTC.",
+            resets_at=self.resets_at(),
+        )
 
     async def flush(self) -> None:
         """Wait until the log has what it can take."""

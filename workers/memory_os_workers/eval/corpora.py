@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memory_os.errors import BadRequest
+from memory_os.errors import BadRequest, said_by
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -78,8 +78,7 @@ def load_questions(path: Path) -> list[Question]:
         data = YAML(typ="safe").load(path.read_text("utf-8"))
         questions = [_own(entry, number) for number, entry in enumerate(_entries(data), 1)]
     except (OSError, YAMLError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadRequest(f"{path} can't be used: {reason}.", cure="docs/eval.md shows such a file.") from error
+        raise BadRequest(f"{path} can't be used: {said_by(error)}.", cure="docs/eval.md shows such a file.") from error
     if not questions:
         raise BadRequest(f"{path} holds no question.")
     return questions

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from memory_os import constants
 from memory_os.config import Settings
-from memory_os.errors import ConfigError, MemoryOSError, QueueAuth, QueueAway, QueueError, QueueFull
+from memory_os.errors import ConfigError, MemoryOSError, QueueAuth, QueueAway, QueueError, QueueFull, said_by
 from memory_os.loopback import is_loopback_host
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def typed(error: BaseException, shown: str, *, bundled: bool = False) -> QueueEr
     """The fault of a Redis client as one sentence with its cure. `bundled`: the service looks after that server itself."""
     if isinstance(error, QueueError):
         return error
-    text = " ".join(str(error).split()).rstrip(".")
+    text = said_by(error).rstrip(".")
     upper = text.upper()
     if upper.startswith("OOM") or "USED MEMORY > 'MAXMEMORY'" in upper:
         return QueueFull(
@@ -144,7 +144,7 @@ def typed(error: BaseException, shown: str, *, bundled: bool = False) -> QueueEr
     cure = "Start the server, or correct `servers.redis_url`; until then the service does the work itself."
     if bundled:
         cure = "A running service starts it again by itself and does the work meanwhile; logs/queue.log tells of its end."
-    return QueueAway(f"The queue at {shown} can't be reached: {text or type(error).__name__}.", cure=cure)
+    return QueueAway(f"The queue at {shown} can't be reached: {text}.", cure=cure)
 
 
 def is_queue_fault(error: BaseException) -> bool:

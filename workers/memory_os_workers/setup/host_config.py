@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from memory_os.errors import HostError
+from memory_os.errors import HostError, said_by
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
@@ -239,8 +239,7 @@ def _load(text: str) -> Any:
     try:
         return _yaml().load(text.removeprefix("\ufeff"))
     except YAMLError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise HostError(f"Hermes's config.yaml is not valid YAML ({reason}).", cure=_CURE) from error
+        raise HostError(f"Hermes's config.yaml is not valid YAML ({said_by(error)}).", cure=_CURE) from error
 
 
 def _yaml() -> YAML:
