@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memory_os.facts.likeness import in_order, may_conflict, near_equal, overlap
+from memory_os.facts.likeness import in_order, may_conflict, near_equal, overlap, units
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.excerpt import excerpt
 from memory_os.recall.query import Query
@@ -134,11 +134,13 @@ def select(
 
 def carries_fence(*texts: str) -> bool:
     """Whether one of these would open or close our block, in any width or case of writing."""
-    return any(_FENCE_TAG.search(_folded(text)) for text in texts if text)
+    return any(map(_holds_tag, texts))
 
 
-def _folded(text: str) -> str:
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+def _holds_tag(text: str) -> bool:
+    if text.isascii():  # most are, and have no bracket: the pattern would look at each of its characters
+        return ("<" in text or "&" in text) and bool(_FENCE_TAG.search(text.lower()))
+    return bool(_FENCE_TAG.search(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_prompt: Callable[[str], bool]) -> str:
@@ -162,12 +164,21 @@ def _asks_the_same(text: str, query: Query) -> bool:
     """An earlier question is no answer to itself."""
     if len(text) > QUESTION_CHARS:
         return False
-    if overlap(text, query.text) >= 0.95:
+    if _may_be_the_same(text, query.text) and overlap(text, query.text) >= 0.95:
         return True
     if not is_bare_question(text):
         return False
     asked, now = wording(text).terms, set(query.terms)
     return bool(asked) and len(asked & now) >= _SAME_QUESTION * len(asked)
+
+
+def _may_be_the_same(text: str, asked: str) -> bool:
+    """Whether a text has all of a short question, without which their overlap is less than 19 of 20."""
+    wanted = units(asked)
+    if len(wanted) >= 20:
+        return True
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return all(map(folded.__contains__, wanted))
 
 
 def _gated(candidates: list[Scored], limits: Limits, decisions: list[Decision]) -> list[Scored]:
@@ -239,10 +250,13 @@ def _fill(
     reached = candidates[: _TWINS_PER_LINE * limits.lines]
     decisions += [Decision(scored, False, _OVER_BUDGET) for scored in candidates[len(reached) :]]
     for scored in _without_twins(reached, decisions):
+        if len(lines) >= limits.lines:
+            decisions.append(Decision(scored, False, _OVER_BUDGET))
+            continue
         line = _line(scored, query, len(lines))
         others = len(_conflicting(line, lines))
         price = cost(line) + _CONFLICT_TOKENS * (min(others, _CONFLICTS_NAMED) + others)
-        if len(lines) >= limits.lines or spent + price > limits.tokens:
+        if spent + price > limits.tokens:
             decisions.append(Decision(scored, False, _OVER_BUDGET))
             continue
         spent += price
