@@ -51,7 +51,7 @@ from memory_os.understanding import Understanding
 from memory_os.understanding.person_tools import PersonTools
 from memory_os.understanding.schema import understanding as understanding_migrations
 from memory_os.wiki import Wiki
-from memory_os.wiki_neighbours import WikiNeighbours
+from memory_os.wiki.neighbours import WikiNeighbours
 from memory_os.workspace import Workspace
 
 Tool = Callable[[Arguments, Caller], dict[str, Any]]

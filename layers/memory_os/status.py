@@ -15,8 +15,8 @@ from memory_os.errors import MemoryOSError
 from memory_os.loopback import is_loopback
 from memory_os.maintenance.full_backup import why_kept
 from memory_os.memory import Health, State
-from memory_os.outgrown import outgrown
 from memory_os.store import Store, damage, is_damage
+from memory_os.vectors.outgrown import outgrown
 from memory_os.wiki import curates
 
 if TYPE_CHECKING:

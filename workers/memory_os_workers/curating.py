@@ -18,7 +18,7 @@ Work = Callable[[Callable[[int, int, str], None]], dict[str, Any]]
 
 async def curation(service: Service, engine: Engine, names: Sequence[str], again: bool) -> Work:
     """What is to be run for this request. Its result says which files are in the queue, and how the others went."""
-    from memory_os.wiki_runs import curate
+    from memory_os.wiki.runs import curate
 
     queued = [] if again else await _queued(service, engine, names)
     if queued:

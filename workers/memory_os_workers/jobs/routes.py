@@ -150,7 +150,7 @@ class WorkRoutes:
 
     async def curated(self, request: web.Request) -> web.Response:
         """How a raw file went; the pages are on disk, and documents follow them."""
-        from memory_os.wiki_runs import count_outcome
+        from memory_os.wiki.runs import count_outcome
 
         body: bodies.Curated = await self._read(request, "Curated")
         engine = await self._service.engine()

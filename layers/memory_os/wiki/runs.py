@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_os.errors import ContextTooLong, ModelContent, ModelError, WikiError
 from memory_os.store import Store
-from memory_os.wiki import Curated, Neighbour
+from memory_os.wiki.curated import Curated, Neighbour
 
 if TYPE_CHECKING:
     from memory_os.engine import Engine

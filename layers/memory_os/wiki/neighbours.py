@@ -16,7 +16,8 @@ from memory_os.index import Index
 from memory_os.indexing import Indexing
 from memory_os.memory import Layer
 from memory_os.store import Store
-from memory_os.wiki import Neighbour, Wiki
+from memory_os.wiki.curated import Neighbour
+from memory_os.wiki.layer import Wiki
 
 __all__ = ["WikiNeighbours"]
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from memory_os.outgrown import outgrown
+from memory_os.vectors.outgrown import outgrown
 
 
 def test_a_large_memory_with_slow_recalls_is_told_what_to_do() -> None:

@@ -14,7 +14,7 @@ from memory_os.indexing import Indexing
 from memory_os.memory import SHARED_SCOPE, Author, Layer, Passage
 from memory_os.store import Store, open_store
 from memory_os.wiki import Wiki
-from memory_os.wiki_neighbours import WikiNeighbours
+from memory_os.wiki.neighbours import WikiNeighbours
 
 PAGE = "---\ntitle: {0}\n---\n\n## Definition\n\n- {0} it is.\n"
 
