@@ -267,3 +267,44 @@ def test_a_time_brings_nothing_from_far_behind_to_the_front() -> None:
     texts.append(said("It came yesterday." + LONG, 1, session="last"))
     found = [candidate(n, 0.3 - n / 1000) for n in range(61)]
     assert ranks(asked, found, texts)[-1] == pytest.approx(ranks(query("kiln"), found, texts)[-1])
+
+
+@pytest.mark.parametrize("layer", [Layer.VECTORS, Layer.WIKI])
+def test_a_year_in_a_document_is_no_answer_to_when(layer: Layer) -> None:
+    texts = [passage("The kiln came in May 1994." + LONG, layer=layer), passage("The kiln came with Raul." + LONG, layer=layer)]
+    found = [candidate(0), candidate(1)]
+    assert ranks(query("When was the kiln delivered?"), found, texts) == ranks(query("Kiln?"), found, texts)
+
+
+@pytest.mark.parametrize(
+    ("question", "alike", "other", "answer"),
+    [
+        ("Where did Imke take the picture of the kiln?", "Lovely! Where did you take this picture?", "Nice. Want some tea?", "At sea."),
+        ("Wo hat Imke das Bild vom Ofen gemacht?", "Schön! Wo hast du das Bild gemacht?", "Ach so. Willst du Tee?", "Am Meer."),
+        ("Onde a Imke tirou a foto do forno?", "Linda! Onde você tirou essa foto?", "Legal. Quer um chá?", "Na praia."),
+        ("Где Имке сделала снимок печи?", "Красиво! Где ты сделала этот снимок?", "Ясно. Хочешь чаю?", "У моря."),
+        ("أين التقطت إيمكه صورة الفرن؟", "جميلة! أين التقطت صورة كهذه؟", "حسنا. هل تريد شايا؟", "عند البحر."),
+        ("小王在哪里拍的窑的照片？", "真好看！这张照片是在哪里拍的？", "好的。你要喝茶吗？", "在海边。"),
+        ("田中さんは窯の写真をどこで撮りましたか？", "素敵！その写真はどこで撮ったの？", "なるほど。お茶はいかが？", "海辺です。"),
+    ],
+)  # fmt: skip
+def test_what_was_said_to_a_question_like_it_comes_first(question: str, alike: str, other: str, answer: str) -> None:
+    contexts = [f"assistant: {other}", f"assistant: {alike}", f"assistant: {alike} {other}"]
+    assert order(question, *(said(answer, 1, session=f"S{n}", context=context) for n, context in enumerate(contexts)))[0] == 1
+
+
+def test_a_question_of_one_word_is_hardly_the_same() -> None:
+    asked = query("Where did Imke take the picture of the kiln?")
+    answers = [said("By the sea.", 1, session=f"S{n}", context=f"user: {context}") for n, context in enumerate(["Tea?", "Imke?"])]
+    other, alike = ranks(asked, [candidate(0), candidate(1)], answers)
+    assert 0 < alike - other <= 0.5
+
+
+def test_only_the_message_s_beginning_answers_what_stands_before_it() -> None:
+    asked = query("Where did Imke take the picture?")
+    context = "assistant: Where did you take the picture?"
+    first, later = (
+        passage("By the sea.", "message:1", session_id=f"S{n}", ordinal=n, context=context, author=Author.USER) for n in (0, 1)
+    )
+    found = ranks(asked, [candidate(0), candidate(1)], [first, later])
+    assert found[0] > found[1]

@@ -2,9 +2,10 @@
 
 A rank is the cosine plus the share of the question's words, and then what was measured to say that a passage answers: the
 rest of its talk is about the same thing, the person the question names says it, it answers a question and asks none, it
-says more than a few words, the user said it, above all where they ask about themselves, and it has a time where one is asked for. The
-weights were fitted (softmax over a question's candidates) on three conversations and five long chats with an assistant, and
-confirmed on others: docs/eval.md has the figures. None of it qualifies a passage: that is `relevance.probability`.
+says more than a few words, the user said it, above all where they ask about themselves, it has a time where one is asked for, and
+it answers a question that was much the same. The weights were fitted (softmax over a question's candidates) on three conversations
+and five long chats with an assistant, and confirmed on others: docs/eval.md has the figures. None of it qualifies a passage: that is
+`relevance.probability`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
 from memory_os.text.asking import asks_of_oneself, asks_when, states_wish, tells_time
+from memory_os.text.terms import index_terms
 
 _WORDS = 0.65
 # Of others in the talk meaning says more than words: those are about what stands beside them, not about the question's names.
@@ -40,16 +42,21 @@ _TALK_BEST = 3
 _ALONE = 0.6 * (_COMPANY + _TALK)
 _SPEAKER = 0.17
 _ASKS = -0.19
-_ANSWERS = 0.16
+_ANSWERS = 0.11
 _USER = 0.05
 # "When is my flight?": what the user said of themselves. A document of theirs is neither their words nor an agent's: half.
 _OWN = 0.3
 _OWN_DOCUMENT = 0.5
 # "Always show the units": of any question on its subject, whose words it need not have.
 _WISH = 0.3
+# Of what was said: every other page of a document has a year in it.
 _TIME = 0.35
-# Whether a time stands in it is looked up for as many of the best: it brings none from farther behind to the front.
-_TIME_SOUGHT = 48
+# "Where did Imke take the picture?", of what was said to "Where did you take this?": times the share of that one's words.
+_ASKED_ALIKE = 1.5
+# A question of one word ("Imke?") is hardly the same for having it.
+_WORDS_MORE = 2
+# What is looked up in the words of as many of the best brings nothing from farther behind to the front.
+_LOOKED_INTO = 48
 _BREVITY = 0.16
 _LONG_ENOUGH = 200
 # A question longer than this says something, too.
@@ -59,6 +66,8 @@ _QUESTION_ENDS = ("?", "？", "؟")
 # "Imke: …" and "[Imke] …": in a room of several people a message begins with whose it is.
 _SPOKEN_BY = re.compile(r"\[?([^\W\d_][\w'’-]*)(?: [^\W\d_][\w'’-]*)?(?:\]:?\s*|:\s+|：\s*)\S")
 _WORD = re.compile(r"[^\W_]+")
+_SENTENCE_START = re.compile(r"(?<=[.!?…؟])\s+|(?<=[。！？])")
+_BETWEEN_WORDS = re.compile(r"[\s!-/:-@\[-`{-~‘-‟…؟،؛«»。、！，：；？「」『』]+")
 _ROLE = re.compile(r"(?:user|assistant): ")
 _ROLE_CHARS = len("assistant: ")
 
@@ -82,10 +91,21 @@ def ranks(query: Query, candidates: Sequence[Candidate], passages: Sequence[Pass
         one + beside + _manner(passage, query.text, asked, own)
         for one, beside, passage in zip(evidence(candidates), talk, passages, strict=True)
     ]
-    if asks_when(query.text):
-        for i in sorted(range(len(found)), key=lambda i: -found[i])[:_TIME_SOUGHT]:
-            found[i] += _TIME * tells_time(passages[i].text)
+    timed, terms = asks_when(query.text), frozenset(query.terms)
+    for i in sorted(range(len(found)), key=lambda i: -found[i])[:_LOOKED_INTO]:
+        if passages[i].layer not in DOCUMENT_LAYERS:
+            found[i] += _TIME * (timed and tells_time(passages[i].text)) + _ASKED_ALIKE * _asked_alike(passages[i], terms)
     return found
+
+
+def _asked_alike(passage: Passage, terms: frozenset[str]) -> float:
+    """Share of the words of the question that a message answers which are this question's, too. 0.0 where it answers none."""
+    context = passage.context.rstrip()
+    if passage.layer is not Layer.SESSIONS or passage.ordinal or not context.endswith(_QUESTION_ENDS):
+        return 0.0
+    asked = [sentence for sentence in _SENTENCE_START.split(_without_role(context)) if sentence][-1]
+    words = frozenset(_BETWEEN_WORDS.split(index_terms(asked).casefold())) - {""}
+    return len(words & terms) / (len(words) + _WORDS_MORE)
 
 
 def _talk(passages: Sequence[Passage], found: Sequence[float]) -> list[float]:
