@@ -299,7 +299,7 @@ def test_explain_and_a_dry_run_give_every_reason(words: Service) -> None:
 def test_status_names_every_layer_and_can_be_sent(words: Service) -> None:
     words.said("The vault code is kestrel-7781.")
     words.recall("What is the vault code?")
-    words.engine.recaller.ledger.settle()
+    words.engine.recaller.ledger.wait_written()
     status = json.loads(json.dumps(words.engine.status()))
     assert [name[0] for name in status["layers"]] == ["1", "2", "3", "4", "5", "5", "6", "7"]
     assert all(layer["state"] in ("ok", "empty", "off", "degraded") for layer in status["layers"].values())
@@ -393,7 +393,7 @@ def test_reindexing_encodes_nothing_new_and_recall_goes_on(service: Service) -> 
 def test_rediscoveries_are_observed(words: Service) -> None:
     words.said("The vault code is kestrel-7781.")
     words.recall("What is the vault code?", turn_id="t1")
-    words.engine.recaller.ledger.settle()
+    words.engine.recaller.ledger.wait_written()
     event = {"event": "post_tool", "tool_name": "session_search", "turn_id": "t1", "session_id": "s2", "arguments": {"query": "vault code"}}
     assert words.engine.observe(event) == {"ok": True, "verdict": "rediscovery"}
     assert words.engine.observe({"event": "plugin_faults", "counts": {"hook": 3, "odd": "x"}})["ok"]

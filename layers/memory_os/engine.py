@@ -172,7 +172,7 @@ class Engine:
     def drain_spool(self) -> int:
         """Take what hooks have written. Returns how many records."""
         taken = self.intake.drain()
-        self.ground_truth.settle()
+        self.ground_truth.judge_answered()
         return taken
 
     def index_pending(self, limit: int, backlog: int = 0) -> int:

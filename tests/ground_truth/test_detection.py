@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from memory_os.ground_truth.calls import Call, Places, look_up
-from memory_os.ground_truth.detection import Given, Kind, Verdict, judge, settle
+from memory_os.ground_truth.detection import Given, Kind, Verdict, judge, with_result
 from support.library import real_embedder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -125,12 +125,12 @@ def test_the_verdict_names_the_line_that_answers_best() -> None:
 def test_a_result_that_only_repeats_a_line_was_a_rediscovery() -> None:
     new = Verdict(Kind.NEW)
     repeated = '{"hits": ["The staging gateway listens on port 8443."]}'
-    assert settle(new, repeated, [PORT]) == Verdict(Kind.REDISCOVERY, PORT.handle, "found what stands in the prompt", 1.0)
+    assert with_result(new, repeated, [PORT]) == Verdict(Kind.REDISCOVERY, PORT.handle, "found what stands in the prompt", 1.0)
     more = repeated + " ".join(f"Another thing about subject{at} and matter{at}." for at in range(40))
-    assert settle(new, more, [PORT]).kind is Kind.NEW
-    assert settle(new, "", [PORT]).kind is Kind.NEW
+    assert with_result(new, more, [PORT]).kind is Kind.NEW
+    assert with_result(new, "", [PORT]).kind is Kind.NEW
     check = Verdict(Kind.CHECK)
-    assert settle(check, repeated, [PORT]) is check
+    assert with_result(check, repeated, [PORT]) is check
 
 
 def test_nothing_given_or_nothing_asked_is_new() -> None:

@@ -47,7 +47,7 @@ class Desk:
             recalled = self.engine.recall({"v": 1, "user_message": question, **ids})
             if "deadline" not in recalled["reason"]:
                 break
-        self.engine.recaller.ledger.settle()
+        self.engine.recaller.ledger.wait_written()
         for one in calls:
             self.engine.observe({"event": "post_tool", **ids, **one})
         record = {"v": 1, "type": "turn", "at": NOW, "user_message": question, "assistant_response": answer, **ids}
@@ -132,7 +132,7 @@ def test_a_turn_that_was_shown_nothing_is_kept_no_longer_than_till_its_answer(de
     told = {"v": 1, "session_id": "s1", "user": "local", "profile": "default", "platform": "cli", **seen}
     for turn_id in ("found-nothing", "waits"):
         desk.engine.recall({"user_message": "Quel temps fait-il à Vienne?", "turn_id": turn_id, **told})
-    desk.engine.recaller.ledger.settle()
+    desk.engine.recaller.ledger.wait_written()
     assert turns.running() == ["found-nothing", "waits"], "the window of each has a line that a look-up may be for"
     record = {"type": "turn", "at": NOW, "user_message": "?", "assistant_response": "Fine.", "turn_id": "found-nothing", **told}
     (desk.engine.settings.spool_dir / f"{1:020}-a.json").write_text(json.dumps(record), "utf-8")
@@ -143,7 +143,7 @@ def test_a_turn_that_was_shown_nothing_is_kept_no_longer_than_till_its_answer(de
 def test_a_turn_is_looked_at_once(desk: Desk) -> None:
     desk.turn("It listens on 8443.")
     mean = desk.mean()
-    assert desk.engine.ground_truth.settle() == 0
+    assert desk.engine.ground_truth.judge_answered() == 0
     assert desk.mean() == pytest.approx(mean)
 
 
@@ -152,16 +152,16 @@ def test_turns_whose_lines_were_forgotten_are_not_in_the_way(desk: Desk) -> None
     with desk.store.write() as db:
         db.execute("DELETE FROM line_uses")
         db.execute("UPDATE recall_lines SET passage_id = 'gone'")
-    assert desk.engine.ground_truth.settle() == 0
+    assert desk.engine.ground_truth.judge_answered() == 0
 
 
 def test_a_turn_whose_service_ended_is_looked_at_later(desk: Desk) -> None:
-    desk.engine.ground_truth.outcomes.settle = lambda now: 0  # type: ignore[method-assign]
+    desk.engine.ground_truth.outcomes.judge_answered = lambda now: 0  # type: ignore[method-assign]
     desk.turn("It listens on 8443.")
     assert desk.outcomes() == []
-    del desk.engine.ground_truth.outcomes.settle  # type: ignore[attr-defined]
+    del desk.engine.ground_truth.outcomes.judge_answered  # type: ignore[attr-defined]
     desk.engine.ground_truth.forgotten()
-    assert desk.engine.ground_truth.settle() == 1 and desk.outcomes() == ["used"]
+    assert desk.engine.ground_truth.judge_answered() == 1 and desk.outcomes() == ["used"]
 
 
 @given(st.sampled_from([LineOutcome.USED, LineOutcome.CONTRADICTED]), st.integers(1, 500))
@@ -246,8 +246,8 @@ def test_a_mode_is_proposed_after_its_week(desk: Desk) -> None:
     assert report.begin(NOW) == began
     for _ in range(20):
         desk.turn("It listens on 8443.", search("orchard gateway port"))
-    standing = report.standing(NOW + 60)
-    assert standing["mode"] == "observe" and "ground_truth.mode point" in standing["proposal"]
+    found = report.mode_figures(NOW + 60)
+    assert found["mode"] == "observe" and "ground_truth.mode point" in found["proposal"]
 
 
 def test_the_plot_is_well_formed_and_shows_empty_days(desk: Desk) -> None:

@@ -30,7 +30,7 @@ class Desk:
     def recall(self, text: str, turn: str, **visible: Any) -> None:
         query = Query.of(text, LOCAL, now=NOW, turn_id=turn, session_id="s", visible=Visible(**visible))
         recalled = self.library.recall.for_turn(query)
-        self.library.recall.ledger.settle()
+        self.library.recall.ledger.wait_written()
         self.watch.began(query, recalled)
 
     def check(self, tool: str = "session_search", turn: str = "t1", **arguments: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Desk:
         return self.watch.observe({**told, "event": "post_tool"}, LOCAL.key)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        self.watch.settle()
+        self.watch.wait_written()
         found = self.library.store.rows("SELECT verdict, action, handle FROM tool_calls ORDER BY id")
         return [(row["verdict"], row["action"], row["handle"]) for row in found]
 
@@ -162,7 +162,7 @@ def test_a_call_told_twice_is_recorded_once(desk: Desk) -> None:
 def test_the_cost_of_a_cut_result_is_that_of_the_whole(desk: Desk) -> None:
     told = {**payload("session_search", "t1", {"query": "staging gateway port"}), "result": "word " * 100, "result_chars": 5000}
     desk.watch.observe({**told, "event": "post_tool", "milliseconds": 12.5}, LOCAL.key)
-    desk.watch.settle()
+    desk.watch.wait_written()
     row = desk.library.store.row("SELECT result_tokens, milliseconds FROM tool_calls")
     assert row is not None and 1200 <= row["result_tokens"] <= 1300 and row["milliseconds"] == 12.5
 
@@ -175,7 +175,7 @@ def test_what_a_search_found_and_recall_had_not_given_is_a_miss(desk: Desk) -> N
     quoted = '{"hits": ["Weekly review: the project meets on Wednesdays at three."]}'
     assert desk.finish("session_search", query="weekly review project", result=quoted) == "new"
     assert desk.finish("session_search", query="project budget", result=quoted) == "new"
-    desk.watch.settle()
+    desk.watch.wait_written()
     missed = desk.library.store.rows("SELECT passage_id FROM misses")
     assert [row["passage_id"] for row in missed] == [meeting["id"]] * 2
 
@@ -189,7 +189,7 @@ def test_a_megabyte_and_binary_results_are_read(desk: Desk) -> None:
 @pytest.mark.parametrize("before", ["", "x " * 145])
 def test_a_secret_in_a_question_is_not_stored(desk: Desk, before: str) -> None:
     desk.finish(query=f"{before}sk-proj-9aB8cD7eF6gH5iJ4kL3m")
-    desk.watch.settle()
+    desk.watch.wait_written()
     assert "9aB8" not in desk.library.store.value("SELECT query FROM tool_calls")
 
 
@@ -197,7 +197,7 @@ def test_a_database_that_fails_is_counted_and_the_call_runs(desk: Desk) -> None:
     with desk.library.store.write() as db:
         db.execute("ALTER TABLE tool_calls RENAME TO elsewhere")
     assert desk.check(query="staging gateway port")["action"] == "hold", "nothing is read from there"
-    desk.watch.settle()
+    desk.watch.wait_written()
     assert "tool_calls" in desk.library.store.value("SELECT last_reason FROM counters WHERE name = 'ground_truth_failed'")
     with desk.library.store.write() as db:
         db.execute("ALTER TABLE elsewhere RENAME TO tool_calls")

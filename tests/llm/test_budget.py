@@ -52,9 +52,9 @@ def test_a_day_never_spends_more_than_its_budget(calls: list[tuple[float, float]
                 out.append((cost, share))
             if len(out) == 3:
                 reserved, part = out.pop(0)
-                spending.settle(_call(clock, reserved * part), reserved)
+                spending.book(_call(clock, reserved * part), reserved)
         for reserved, part in out:
-            spending.settle(_call(clock, reserved * part), reserved)
+            spending.book(_call(clock, reserved * part), reserved)
         await spending.flush()
         assert sum(call.units for call in usage.calls) <= 100 + 1e-6
 
@@ -102,7 +102,7 @@ def test_a_log_that_is_away_costs_no_answer_and_gets_its_rows_later() -> None:
         spending = Spending(ModelSettings(budget_per_day=10), usage, clock)
         assert await spending.means("curation", 1) is Means.FULL
         spending.reserve("curation", 8)
-        spending.settle(_call(clock, 8), 8)
+        spending.book(_call(clock, 8), 8)
         assert await spending.means("curation", 3) is Means.SPENT
         assert spending.status()["unsent"] == 1
         usage.away = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.llm.faults import Fault, FaultClass
-from memory_os.llm.policy import BACKOFF_MAX_S, Standing, backoff_s, decide
+from memory_os.llm.policy import BACKOFF_MAX_S, Question, backoff_s, decide
 
 jitters = st.floats(0, 1, exclude_max=True)
 standings = st.builds(
-    Standing,
+    Question,
     attempts=st.integers(1, 10_000),
     spent=st.floats(0, 1e6),
     budget=st.floats(1, 1e6),
@@ -41,34 +41,34 @@ def test_backoff_never_shrinks_with_attempts(attempt: int, jitter: float) -> Non
 
 @given(kinds, standings, jitters, waits)
 def test_nothing_is_repeated_beyond_its_budget_its_deadline_or_its_class(
-    kind: FaultClass, standing: Standing, jitter: float, asked: float | None
+    kind: FaultClass, question: Question, jitter: float, asked: float | None
 ) -> None:
-    decision = decide(Fault(kind, "x", retry_after=asked), standing, jitter)
+    decision = decide(Fault(kind, "x", retry_after=asked), question, jitter)
     if not decision.repeat:
         assert decision.reason
         return
-    assert standing.repeatable
-    assert kind is not FaultClass.TRANSIENT or not standing.open
+    assert question.repeatable
+    assert kind is not FaultClass.TRANSIENT or not question.open
     assert kind in (FaultClass.TRANSIENT, FaultClass.CONTENT)
     share = 0.9 if kind is FaultClass.TRANSIENT else 0.7
-    assert standing.spent < share * standing.budget
-    assert decision.wait_s < standing.left_s
+    assert question.spent < share * question.budget
+    assert decision.wait_s < question.left_s
     assert decision.correct == (kind is FaultClass.CONTENT)
     if kind is FaultClass.CONTENT:
-        assert standing.corrections == 0
+        assert question.corrections == 0
 
 
 @given(standings, jitters, st.floats(0, 1e5))
-def test_what_the_provider_asks_for_is_what_is_waited(standing: Standing, jitter: float, asked: float) -> None:
-    decision = decide(Fault(FaultClass.TRANSIENT, "x", retry_after=asked), standing, jitter)
+def test_what_the_provider_asks_for_is_what_is_waited(question: Question, jitter: float, asked: float) -> None:
+    decision = decide(Fault(FaultClass.TRANSIENT, "x", retry_after=asked), question, jitter)
     if decision.repeat:
         assert decision.wait_s == asked
 
 
 @given(standings, jitters)
-def test_within_budget_and_deadline_a_transient_fault_is_repeated(standing: Standing, jitter: float) -> None:
+def test_within_budget_and_deadline_a_transient_fault_is_repeated(question: Question, jitter: float) -> None:
     fits = (
-        standing.repeatable and not standing.open and standing.spent < 0.9 * standing.budget and standing.left_s > 60.0
+        question.repeatable and not question.open and question.spent < 0.9 * question.budget and question.left_s > 60.0
     )
     if fits:
-        assert decide(Fault(FaultClass.TRANSIENT, "x"), standing, jitter).repeat
+        assert decide(Fault(FaultClass.TRANSIENT, "x"), question, jitter).repeat

@@ -71,7 +71,7 @@ def test_what_is_not_on_record_is_a_bad_request(library: Library) -> None:
 def test_shown_lines_count_as_retrieved(library: Library) -> None:
     library.ask(PORT)
     library.ask(PORT)
-    library.recall.ledger.settle()
+    library.recall.ledger.wait_written()
     uses = {row["source"]: row["uses"] for row in library.store.rows("SELECT source, uses FROM passages")}
     assert uses == {"note:port": 2, "note:backup": 0, "note:linter": 0}
 
@@ -86,7 +86,7 @@ def test_a_ledger_that_can_not_be_written_breaks_no_recall_and_is_counted(librar
         db.execute("DROP TABLE recall_lines")
     recalled = library.ask(PORT, turn="t")
     assert NOTES["port"] in recalled.context
-    library.recall.ledger.settle()
+    library.recall.ledger.wait_written()
     row = library.store.row("SELECT * FROM counters WHERE name = 'ledger_failed'")
     assert row is not None
     assert "recall_lines" in row["last_reason"]
@@ -96,7 +96,7 @@ def test_a_database_that_takes_no_writes_breaks_no_recall(library: Library) -> N
     library.store._writer.execute("PRAGMA query_only=ON")
     try:
         assert NOTES["port"] in library.ask(PORT).context
-        library.recall.ledger.settle()
+        library.recall.ledger.wait_written()
     finally:
         library.store._writer.execute("PRAGMA query_only=OFF")
 
@@ -104,7 +104,7 @@ def test_a_database_that_takes_no_writes_breaks_no_recall(library: Library) -> N
 def test_rotation_takes_the_old(library: Library) -> None:
     library.ask(PORT, turn="old", now=NOW - (LEDGER_DAYS + 1) * DAY)
     library.ask(PORT, turn="new", now=NOW)
-    library.recall.ledger.settle()
+    library.recall.ledger.wait_written()
     assert library.recall.ledger.rotate(NOW) == 1
     with pytest.raises(BadRequest):
         library.recall.ledger.explain("old")

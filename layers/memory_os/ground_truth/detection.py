@@ -81,7 +81,7 @@ def judge(
     return Verdict(Kind.REDISCOVERY, line.handle, "stands in the prompt", held)
 
 
-def settle(verdict: Verdict, result: str, given: Sequence[Given]) -> Verdict:
+def with_result(verdict: Verdict, result: str, given: Sequence[Given]) -> Verdict:
     """The verdict with the result known: what brought back a given line, and hardly anything else, was a rediscovery."""
     if verdict.kind is not Kind.NEW or not result.strip():
         return verdict

@@ -46,11 +46,11 @@ class GroundTruth:
         """A turn went on without what recall found for it: nothing is held back for that, and nothing was ignored."""
         self.watch.turns.not_given(turn_id)
 
-    def settle(self, now: float | None = None) -> int:
+    def judge_answered(self, now: float | None = None) -> int:
         """Look at the answered turns; a fault is counted, and they are looked at again."""
         try:
-            self.watch.settle()
-            return self.outcomes.settle(time.time() if now is None else now)
+            self.watch.wait_written()
+            return self.outcomes.judge_answered(time.time() if now is None else now)
         except (sqlite3.Error, MemoryOSError, RuntimeError) as error:
             self.watch.fault(error)
             return 0
@@ -61,7 +61,7 @@ class GroundTruth:
 
     def figures(self, payload: Mapping[str, Any], scope: str, now: float) -> dict[str, Any]:
         """The report since `since` (epoch seconds; default a week)."""
-        self.watch.settle()
+        self.watch.wait_written()
         since = payload.get("since")
         return self.report.figures(float(since) if isinstance(since, (int, float)) else now - _WEEK_S, now, scope)
 

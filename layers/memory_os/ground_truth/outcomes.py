@@ -54,7 +54,7 @@ class Outcomes:
         self.embed: Callable[[Sequence[str]], F32] | None = None
         self.comparable: Callable[[float], float] = float
 
-    def settle(self, now: float) -> int:
+    def judge_answered(self, now: float) -> int:
         """Look at every answered turn that has not been looked at. Returns how many. Raises sqlite3.Error."""
         rows = self._store.rows(
             "SELECT r.turn_id, r.scope, u.text AS question, a.text AS answer FROM recalls r"
@@ -68,11 +68,11 @@ class Outcomes:
             (now - _WITHIN_S, _BATCH),
         )
         for row in rows:
-            self._settle(row, now)
+            self._judge(row, now)
         self._end_empty()
         return len(rows)
 
-    def _settle(self, row: Row, now: float) -> None:
+    def _judge(self, row: Row, now: float) -> None:
         turn = self._watch.turns.get(row["turn_id"], row["scope"])
         lines = self._lines(row["turn_id"])
         uses = attribute(

@@ -89,10 +89,10 @@ class Report:
             "misses": self._misses(since, scope),
             "trust": self._trust(since, scope),
             "reviews": [_review(row) for row in under_review(self._store, scope)[:_LISTED]],
-            **self.standing(now),
+            **self.mode_figures(now),
         }
 
-    def standing(self, now: float) -> dict[str, Any]:
+    def mode_figures(self, now: float) -> dict[str, Any]:
         """The mode, since when, the rate since then, and what is proposed."""
         began = self.begin(now)
         turns, again = self._rate(began)

@@ -24,7 +24,7 @@ from memory_os.config import Settings
 from memory_os.errors import MemoryOSError
 from memory_os.ground_truth.attribution import Action as Seen
 from memory_os.ground_truth.calls import TERMINAL_TOOLS, Call, Places, look_up
-from memory_os.ground_truth.detection import Given, Kind, Verdict, judge, settle
+from memory_os.ground_truth.detection import Given, Kind, Verdict, judge, with_result
 from memory_os.ground_truth.enforcement import Action, action_for, held_answer, pointer
 from memory_os.ground_truth.turns import Turn, Turns
 from memory_os.ground_truth.units import share, units
@@ -111,7 +111,7 @@ class Watch:
             self.fault(error)
             return ""
 
-    def settle(self) -> None:
+    def wait_written(self) -> None:
         """Wait until everything observed so far is on record."""
         self._writer.submit(lambda: None).result()
 
@@ -149,7 +149,7 @@ class Watch:
         if call is None:
             return nothing
         given = self._given(turn) if turn is not None else self._from_ledger(plain_text(payload.get("turn_id")), scope)
-        verdict = settle(self._judged(call, turn.user_message if turn else "", given), result, given)
+        verdict = with_result(self._judged(call, turn.user_message if turn else "", given), result, given)
         pointed = turn is not None and self.mode == "point" and action_for(self.mode, verdict, held=(), call_key="") is Action.POINT
         self._record(_Finished(call, verdict, "pointed" if pointed else "", payload, scope, given, result, _since(started)))
         text = pointer(verdict.handle, given) if pointed else ""

@@ -162,7 +162,7 @@ class Asking:
             outcome=ended.outcome,
             fault=ended.fault,
         )
-        self.spending.settle(call, reserved)
+        self.spending.book(call, reserved)
 
     async def _chosen_model(self, asked: int) -> str:
         """The endpoint's model, or the lighter one near a budget's end. Raises BudgetSpent at the end."""

@@ -78,7 +78,7 @@ class Embedding:
                     outcome=outcome,
                     fault=failed,
                 )
-                self.spending.settle(call, cost)
+                self.spending.book(call, cost)
 
         return await retrying.run(attempt), cost
 

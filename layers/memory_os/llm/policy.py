@@ -19,8 +19,8 @@ CORRECTIONS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where one question stands after a failed attempt.
+class Question:
+    """A question after a failed attempt.
 
     `attempts`: of this class so far, 1 for the first. `spent`, `budget`: tokens. `left_s`: seconds to the deadline.
     `repeatable`: asking twice does no harm, or the provider is told by a key that it is the same question.
@@ -46,14 +46,14 @@ class Decision:
     reason: str = ""
 
 
-def decide(fault: Fault, standing: Standing, jitter: float) -> Decision:
+def decide(fault: Fault, question: Question, jitter: float) -> Decision:
     """What to do after a fault. `jitter` is a random number in [0, 1)."""
-    if not standing.repeatable:
+    if not question.repeatable:
         return Decision(False, reason="not repeatable without an idempotency key")
     if fault.kind is FaultClass.TRANSIENT:
-        return _after_transient(fault, standing, jitter)
+        return _after_transient(fault, question, jitter)
     if fault.kind is FaultClass.CONTENT:
-        return _after_content(standing)
+        return _after_content(question)
     return Decision(False, reason=fault.kind.value)
 
 
@@ -66,22 +66,22 @@ def backoff_s(attempt: int, jitter: float) -> float:
     return BACKOFF_FIRST_S + jitter * (bound - BACKOFF_FIRST_S)
 
 
-def _after_transient(fault: Fault, standing: Standing, jitter: float) -> Decision:
-    if standing.open:
+def _after_transient(fault: Fault, question: Question, jitter: float) -> Decision:
+    if question.open:
         return Decision(False, reason="the provider keeps failing")
-    if standing.spent >= TRANSIENT_SHARE * standing.budget:
+    if question.spent >= TRANSIENT_SHARE * question.budget:
         return Decision(False, reason="the retry budget is spent")
-    wait = backoff_s(standing.attempts, jitter) if fault.retry_after is None else fault.retry_after
-    if wait >= standing.left_s:
+    wait = backoff_s(question.attempts, jitter) if fault.retry_after is None else fault.retry_after
+    if wait >= question.left_s:
         return Decision(False, wait_s=wait, reason="the deadline comes first")
     return Decision(True, wait_s=wait)
 
 
-def _after_content(standing: Standing) -> Decision:
-    if standing.corrections >= CORRECTIONS:
+def _after_content(question: Question) -> Decision:
+    if question.corrections >= CORRECTIONS:
         return Decision(False, reason="corrected once already")
-    if standing.spent >= CONTENT_SHARE * standing.budget:
+    if question.spent >= CONTENT_SHARE * question.budget:
         return Decision(False, reason="the budget for corrections is spent")
-    if standing.left_s <= 0:
+    if question.left_s <= 0:
         return Decision(False, reason="the deadline comes first")
     return Decision(True, correct=True)

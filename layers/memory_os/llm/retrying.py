@@ -11,7 +11,7 @@ from tenacity import AsyncRetrying, retry_if_exception
 
 from memory_os.llm.clock import Clock
 from memory_os.llm.faults import Fault, FaultClass
-from memory_os.llm.policy import Decision, Standing, decide
+from memory_os.llm.policy import Decision, Question, decide
 
 _T = TypeVar("_T")
 
@@ -55,7 +55,7 @@ class Retrying:
         if not isinstance(error, Fault):
             return False
         self._attempts[error.kind] += 1
-        standing = Standing(
+        question = Question(
             attempts=self._attempts[error.kind],
             spent=self.spent,
             budget=self.budget,
@@ -64,7 +64,7 @@ class Retrying:
             repeatable=self.repeatable,
             open=self.is_open(),
         )
-        self.decision = decide(error, standing, self.jitter())
+        self.decision = decide(error, question, self.jitter())
         if self.decision.repeat:
             self.retries[error.kind.value] += 1
         if self.decision.correct:

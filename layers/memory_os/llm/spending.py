@@ -60,7 +60,7 @@ class Spending:
         """A call did not go out after all."""
         self._reserved[job] = max(0.0, self._reserved.get(job, 0.0) - reserved)
 
-    def settle(self, call: Call, reserved: float) -> None:
+    def book(self, call: Call, reserved: float) -> None:
         """A call has ended: what it had reserved is free again, what it cost is spent. The log follows in the background."""
         self.release(call.job, reserved)
         for name in ("", call.job):

@@ -109,7 +109,7 @@ class Ledger:
         given = "SELECT 1 FROM recalls WHERE session_id = ? AND turn_id <> ? AND tokens > 0 AND arms <> '{}' LIMIT 1"
         return self._store.row(given, (session_id, now)) is not None
 
-    def settle(self) -> None:
+    def wait_written(self) -> None:
         """Wait until everything queued so far is written."""
         self._writer.submit(lambda: None).result()
 
@@ -118,7 +118,7 @@ class Ledger:
 
     def explain(self, turn: str) -> dict[str, Any]:
         """One turn's record with its lines, best first. `turn` is an id or `last`. Raises BadRequest when unknown."""
-        self.settle()
+        self.wait_written()
         if turn == "last":
             row = self._store.row("SELECT * FROM recalls ORDER BY rowid DESC LIMIT 1")
         else:

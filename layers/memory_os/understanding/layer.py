@@ -94,7 +94,7 @@ class Understanding:
         turns, left = sorted_out(self._reader.turns(scope, session_id, watermark))
         if left:
             with self._store.write() as db:
-                self._understood.settle(db, scope, session_id, left, now)
+                self._understood.mark_done(db, scope, session_id, left, now)
         if not turns:
             return None
         known = self._known(scope, turns, now)
@@ -151,10 +151,10 @@ class Understanding:
         known = {str(label): int(fact) for label, fact in (read.get("facts") or {}).items()}
         self._keeping.keep_files(usable, evidence, scope, session_id, tally)
         with self._store.write() as db:
-            fresh = [one for one in usable if not self._understood.is_settled(db, scope_key, one["turn"])]
+            fresh = [one for one in usable if not self._understood.is_done(db, scope_key, one["turn"])]
             self._keeping.keep_facts(db, fresh, evidence, known, scope, session_id, tally)
             outcomes = {one: "withdrawn" if one in withdrawn else "read" for one in evidence}
-            self._understood.settle(db, scope_key, session_id, outcomes, now)
+            self._understood.mark_done(db, scope_key, session_id, outcomes, now)
             self._understood.note(db, scope_key, session_id, tally.kept, now)
             self._understood.recovered(db, scope_key, session_id)
         self._count(tally)
@@ -177,7 +177,7 @@ class Understanding:
         newest = int(self._store.value("SELECT coalesce(max(id), 0) FROM messages"))
         turns = self._reader.turns(scope, session_id, newest)
         with self._store.write() as db:
-            self._understood.settle(db, scope, session_id, {one.id: "given up" for one in turns}, now)
+            self._understood.mark_done(db, scope, session_id, {one.id: "given up" for one in turns}, now)
             self._understood.recovered(db, scope, session_id)
         self._store.count("understanding_given_up", len(turns), reason=session_id)
 

@@ -43,11 +43,11 @@ class Understood:
                 (session_id, at),
             )
 
-    def is_settled(self, db: sqlite3.Connection, scope: str, turn_id: str) -> bool:
+    def is_done(self, db: sqlite3.Connection, scope: str, turn_id: str) -> bool:
         found = db.execute("SELECT 1 FROM understood_turns WHERE scope = ? AND turn_id = ?", (scope, turn_id)).fetchone()
         return found is not None
 
-    def settle(
+    def mark_done(
         self, db: sqlite3.Connection, scope: str, session_id: str, outcomes: Mapping[str, str], now: float
     ) -> None:  # fmt: skip
         """Turns, by id, that need no reading any more, with why."""

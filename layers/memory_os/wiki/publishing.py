@@ -170,7 +170,7 @@ class Publisher:
         whole = with_related(render(page, titles), related, titles, map_links(page, self.schema))
         self.records.announce(page.path, text, whole, self._cause)
         self.tree.write(page.path, whole)
-        self.records.settle(page.path)
+        self.records.written(page.path)
 
     def _propose(self, page: Page, addition: Addition, settled: Settled) -> Placed:
         """Put what the user's page doesn't say into its side file, each state of a raw file once."""

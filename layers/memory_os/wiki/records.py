@@ -140,7 +140,7 @@ class CurationRecords:
         origin = known.origin if held else cause
         self._store(_page_file(path), asdict(PageRecord(path, held, hash_of(text), origin, cause)))
 
-    def settle(self, path: str) -> None:
+    def written(self, path: str) -> None:
         """Record that it was written."""
         known = self.page(path)
         self._store(_page_file(path), asdict(replace(known, hash=known.next, next="")), durable=False)

@@ -175,7 +175,7 @@ class Pipeline:
 
     def _most_places(self, queue: Queue) -> int:
         """How many jobs of a kind may be handed out so that every worker has a place left."""
-        return self._places * max(1, len(queue.standing.workers))
+        return self._places * max(1, len(queue.figures.workers))
 
     async def _child_died(self, name: str, pid: int, code: int) -> None:
         await self._in_thread(self._count_restart, name, f"pid {pid} ended with code {code}")
@@ -347,12 +347,12 @@ class Pipeline:
             "children": {} if self.children is None else self.children.figures(),
         }
         if queue is not None:
-            standing = queue.standing
+            figures = queue.figures
             found |= {
                 "address": queue.address.shown,
-                "depth": standing.depth,
-                "in_progress": standing.in_progress,
-                "workers": dict(standing.workers),
+                "depth": figures.depth,
+                "in_progress": figures.in_progress,
+                "workers": dict(figures.workers),
                 "put_back": queue.put_back,
                 "away_since": queue.fault_since if queue.fault is not None else None,
                 "fault": "" if queue.fault is None else str(queue.fault),

@@ -32,8 +32,8 @@ _LOOK = 500
 
 
 @dataclass(slots=True)
-class Standing:
-    """How the queue stood at `at` (epoch seconds). `workers`: id -> what ARQ says of it."""
+class QueueFigures:
+    """The queue at `at` (epoch seconds). `workers`: id -> what ARQ says of it."""
 
     at: float = 0.0
     depth: int = 0
@@ -58,7 +58,7 @@ class Queue:
         self.home_id = home_id
         self.fault: QueueError | None = QueueAway("The queue is not started yet.")
         self.fault_since = time.time()
-        self.standing = Standing()
+        self.figures = QueueFigures()
         self.put_back = 0
         # ARQ's client: its types promise less than it does (a call gives a value or an awaitable).
         self._redis: Any = None
@@ -67,7 +67,7 @@ class Queue:
     @property
     def usable(self) -> bool:
         """Whether work put into it will be done: it answers, and a worker is alive."""
-        return self.fault is None and bool(self.standing.workers)
+        return self.fault is None and bool(self.figures.workers)
 
     async def enqueue(self, function: str, arguments: list[Any]) -> str:
         """Put a job in; one that is in already stays what it is. Returns its id. Raises QueueError."""
@@ -82,10 +82,10 @@ class Queue:
         """Which of these are still in the queue, waiting or running. Raises QueueError."""
         return await self._call(self._waiting(list(job_ids)))
 
-    async def look(self) -> Standing:
-        """Ask how it stands, and prove that it takes writes. Raises QueueError."""
-        self.standing = await self._call(self._look())
-        return self.standing
+    async def look(self) -> QueueFigures:
+        """Ask for its figures, and prove that it takes writes. Raises QueueError."""
+        self.figures = await self._call(self._look())
+        return self.figures
 
     async def put_back_lost(self) -> list[Job]:
         """Free the jobs of workers that are dead. Returns those during which too many died; they are out of the queue.
@@ -175,7 +175,7 @@ class Queue:
             scores = await pipe.execute()
         return {one for one, score in zip(job_ids, scores, strict=True) if score is not None}
 
-    async def _look(self) -> Standing:
+    async def _look(self) -> QueueFigures:
         redis = await self._connected()
         # A server that is full still answers reads.
         await redis.set(names.prefix(self.home_id) + "probe", "1", ex=60)
@@ -189,7 +189,7 @@ class Queue:
         dead = [worker for worker, sign in signs.items() if sign is None]
         if dead:
             await redis.srem(workers, *dead)
-        return Standing(
+        return QueueFigures(
             at=time.time(),
             depth=max(0, int(depth) - int(held)),
             in_progress=int(held),
@@ -258,7 +258,7 @@ class Queue:
         redis = await self._connected()
         await redis.delete(names.health_key(self.home_id, worker))
         await redis.srem(names.workers_key(self.home_id), worker)
-        self.standing.workers.pop(worker, None)
+        self.figures.workers.pop(worker, None)
 
     # -- the connection ------------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class Queue:
             self.fault_since = time.time() if self.fault is None else self.fault_since
             _log.warning("%s", fault)
         self.fault = fault
-        self.standing.workers = {}
+        self.figures.workers = {}
 
 
 async def _in_time(work: Awaitable[_T]) -> _T:
