@@ -10,7 +10,21 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from . import compaction, faults, hooks, host, mirror, offswitch, paths, schemas, standing, tools, toolset, turn, window
+from . import (
+    compaction,
+    faults,
+    hooks,
+    host,
+    mirror,
+    offswitch,
+    paths,
+    schemas,
+    status_lines,
+    tools,
+    toolset,
+    turn,
+    window,
+)
 from .paths import Home, home_of
 from .state import Identity, hooks_serve
 
@@ -79,7 +93,7 @@ class Facade:
 
     def get_status_config(self, provider_config: Any = None) -> dict[str, Any]:
         """Asked by `hermes memory status`."""
-        return dict(standing.of(self._home or paths.current_home()))
+        return dict(status_lines.of(self._home or paths.current_home()))
 
     def backup_paths(self) -> list[str]:
         """Our folder if it lies outside the Hermes home, whose backup carries it otherwise."""

@@ -5,24 +5,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_os_plugin import paths, standing, toolset
+from memory_os_plugin import paths, status_lines, toolset
 from memory_os_plugin.provider import Facade
 
 from plugin.peer import Peer, reply
 
 
 def test_before_setup_it_says_how(home: paths.Home) -> None:
-    assert "setup" in standing.of(home)["setup"]
+    assert "setup" in status_lines.of(home)["setup"]
 
 
 def test_the_service_is_asked_and_never_started(home: paths.Home, peer: Peer, python_that: Callable[[str], Path]) -> None:
     python_that(f"touch {home.hermes}/started")
     peer.conduct = lambda connection, path, body: reply(connection, {"ok": True, "version": "9.9"})
-    assert standing.of(home)["service"] == "running, version 9.9"
+    assert status_lines.of(home)["service"] == "running, version 9.9"
     peer.conduct = lambda connection, path, body: reply(connection, [], 500)
-    assert standing.of(home)["service"] == "no answer (status 500)"
+    assert status_lines.of(home)["service"] == "no answer (status 500)"
     peer.conduct = peer.hang
-    assert standing.of(home)["service"] == "no answer (timeout)"
+    assert status_lines.of(home)["service"] == "no answer (timeout)"
     peer.close()
     assert "first turn" in Facade().get_status_config({})["service"]
     assert not (home.hermes / "started").exists()
@@ -30,7 +30,7 @@ def test_the_service_is_asked_and_never_started(home: paths.Home, peer: Peer, py
 
 def test_an_upgrade_is_no_failure(home: paths.Home, upgrading: Callable[[str], Path]) -> None:
     upgrading("exit 1")
-    assert "being upgraded" in standing.of(home)["service"]
+    assert "being upgraded" in status_lines.of(home)["service"]
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_who_serves_the_turns(
 ) -> None:
     python_that("exit 0")
     monkeypatch.setattr(toolset, "host_config", lambda: config)
-    assert by in standing.of(home)["recall and capture"]
+    assert by in status_lines.of(home)["recall and capture"]
