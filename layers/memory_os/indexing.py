@@ -335,7 +335,7 @@ class Indexing:
             return Health(State.DEGRADED, self.starved.message, self.starved.cure, figures)
         if self.collection is None:
             return Health(State.OFF, "the embedding model is still loading", figures=figures)
-        if self.embedder is not None and not (encoder := self.embedder.watch.standing()).well:
+        if self.embedder is not None and not (encoder := self.embedder.watch.health()).well:
             return Health(State.DEGRADED, *encoder.told, {**figures, "failed_calls": encoder.faults})
         health = self.collection.health()
         if health.state is not State.DEGRADED and (left := self.left_out()):

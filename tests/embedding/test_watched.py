@@ -1,4 +1,4 @@
-"""A model that fails, hangs or lies in this process: one typed fault for all of it, told once, and seen in its standing."""
+"""A model that fails, hangs or lies in this process: one typed fault for all of it, told once, and seen in its health."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ def test_whatever_a_model_does_is_one_typed_fault_and_passes_with_it(fault: str)
     model, told = Model(), list[str]()
     watched = WatchedEncoder(model)
     watched.told = told.append
-    assert watched.embed_passages(["a", "b"]).shape == (2, 4) and watched.standing().well
+    assert watched.embed_passages(["a", "b"]).shape == (2, 4) and watched.health().well
     model.then = FAULTS[fault]
     for call in (watched.embed_passages, watched.embed_queries):
         with pytest.raises(EmbeddingError):
             call(["a", "b"])
-    standing = watched.standing()
-    assert not standing.well and standing.faults == 2 and standing.fault and standing.failing_since
-    assert told == [standing.fault], "each fault once for as long as it lasts"
+    health = watched.health()
+    assert not health.well and health.faults == 2 and health.fault and health.failing_since
+    assert told == [health.fault], "each fault once for as long as it lasts"
     model.then = None
     assert watched.embed_query("a").shape == (4,)
-    assert not watched.standing().well, "a question that is answered says nothing of a batch"
+    assert not watched.health().well, "a question that is answered says nothing of a batch"
     watched.embed_passages(["a"])
-    after = watched.standing()
-    assert after.well and (after.faults, after.last_fault) == (2, standing.fault), "what was stays known"
+    after = watched.health()
+    assert after.well and (after.faults, after.last_fault) == (2, health.fault), "what was stays known"
 
 
 def test_a_lie_is_told_from_a_fault() -> None:
@@ -118,10 +118,10 @@ def test_questions_do_not_queue_behind_one_that_hangs_and_are_asked_again_when_i
     with pytest.raises(EmbeddingUnavailable, match="hangs: a question has been out for 3 s"):
         watched.embed_query("c")
     assert watched.embed_passages(["d"]).shape == (1, 4), "what is written goes on"
-    assert not watched.standing().well and "hangs" in watched.standing().told[0]
+    assert not watched.health().well and "hangs" in watched.health().told[0]
     release.set()
     hanging.join(30)
-    assert watched.embed_query("e").shape == (4,) and watched.standing().well
+    assert watched.embed_query("e").shape == (4,) and watched.health().well
 
 
 def test_a_batch_may_take_longer_than_a_question() -> None:
@@ -138,9 +138,9 @@ def test_a_batch_may_take_longer_than_a_question() -> None:
     hanging.start()
     assert inside.wait(30)
     now[0] = 2 * QUESTION_HANGS_S
-    assert watched.standing().well
+    assert watched.health().well
     now[0] = BATCH_HANGS_S + 1
-    assert watched.standing().hangs_s > BATCH_HANGS_S
+    assert watched.health().hangs_s > BATCH_HANGS_S
     release.set()
     hanging.join(30)
-    assert watched.standing().well
+    assert watched.health().well

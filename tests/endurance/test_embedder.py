@@ -127,5 +127,5 @@ def test_a_question_that_hangs_in_the_model_holds_up_none_that_comes_later(desk:
         assert said in desk.ask(asked), asked
     assert "hangs" in desk.told()
     release.set()
-    wait_until(lambda: not watch.standing().hangs_s)
+    wait_until(lambda: not watch.health().hangs_s)
     assert watch.embed_query(ASKED[1]).shape == (watch.dimension,) and desk.told() == ""

@@ -38,7 +38,7 @@ _HANGS_CURE = "Until it comes back, questions go by words; if it never does, `me
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EncoderHealth:
     """How an encoder fares. `fault`: why the last batch, or the last question, failed; "" when neither did. Times in epoch
     seconds, 0 for never; `faults`: calls that failed since the start; `hangs_s`: how long a call has been out that should
     have come back."""
@@ -94,11 +94,11 @@ class WatchedEncoder:
         with self._call(BATCH_HANGS_S):
             return self._checked(self._encoder.embed_passages(texts), len(texts))
 
-    def standing(self) -> Standing:
+    def health(self) -> EncoderHealth:
         hangs_s = max(self._hangs(QUESTION_HANGS_S), self._hangs(BATCH_HANGS_S))
         with self._lock:
             fault, since = self._failing.get(BATCH_HANGS_S) or self._failing.get(QUESTION_HANGS_S) or (EmbeddingError(""), 0.0)
-            return Standing(fault.message, fault.cure, since, self._faults, self._last, self._last_at, hangs_s)
+            return EncoderHealth(fault.message, fault.cure, since, self._faults, self._last, self._last_at, hangs_s)
 
     def _hangs(self, limit: float) -> float:
         """Seconds that the longest call of this limit has been out, if that is beyond it; else 0."""
