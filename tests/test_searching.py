@@ -82,6 +82,21 @@ def test_all_layers_by_default_and_one_when_asked(search: Search) -> None:
         search(query="  ")
 
 
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ("documents", {"vectors", "wiki"}), ("qdrant", {"vectors", "wiki"}), ("vectors", {"vectors"}), ("wiki", {"wiki"}),
+    ],
+)  # fmt: skip
+def test_documents_are_files_and_wiki_pages(library: Library, search: Search, asked: str, wanted: set[str]) -> None:
+    page = "The staging gateway is the pottery's door to the world."
+    library.remember(
+        page, "document:wiki/concepts/gateway.md", layer=Layer.WIKI, scope=SHARED_SCOPE, author=Author.DOCUMENT, title="Gateway"
+    )
+    library.embed()
+    assert {one["layer"] for one in search(query="staging gateway", layers=[asked])["results"]} == wanted
+
+
 def test_the_limit_is_honoured_and_hits_are_counted(library: Library, search: Search) -> None:
     assert len(search(query="staging gateway port", limit=2)["results"]) == 2
     assert library.store.value("SELECT sum(uses) FROM passages") == 2

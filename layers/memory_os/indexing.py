@@ -321,7 +321,7 @@ class Indexing:
     def dense(self, vector: NDArray[np.float32], query: Query, limit: int) -> list[tuple[str, float]]:
         """The dense arm of a recall. Raises VectorsError."""
         try:
-            return self._open_collection().dense(vector, query.scope.readable, query.layers, limit)
+            return self._open_collection().dense(vector, query.scope.readable, query.layers, limit, query.sources)
         except VectorsGone as error:
             self._lost(error)
             raise

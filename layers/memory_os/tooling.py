@@ -6,10 +6,10 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from memory_os.errors import BadRequest
-from memory_os.memory import Author, Scope
+from memory_os.memory import Author, Layer, Passage, Scope
 from memory_os.text import token_estimate
 
 # A tool result is read by a model that pays for each token: the default page, and the most a caller may ask for.
@@ -28,6 +28,15 @@ class Caller:
     project: str = ""
     author: Author = Author.AGENT  # USER where a person typed it: whose words are stored
     now: float = field(default_factory=time.time)
+
+
+class Searcher(Protocol):
+    """How the engine lends its search to the layers' tools: by words and by meaning, best first, what is unrelated left out."""
+
+    def __call__(
+        self, text: str, caller: Caller, layers: Sequence[Layer], limit: int, sources: Sequence[str] | None = None, /
+    ) -> list[Passage]:
+        """At most `limit` passages, of `sources` alone where they are given: a filter afterwards would leave none of them."""
 
 
 class Arguments:

@@ -135,7 +135,7 @@ SCHEMAS: tuple[dict[str, Any], ...] = (
         cursor=_CURSOR,
         layers={
             "type": "array",
-            "items": _text("", "sessions", "facts", "fabric", "vectors", "workspace"),
+            "items": _text("", "sessions", "facts", "fabric", "documents", "wiki", "workspace"),
             "description": "Default all",
         },
     ),

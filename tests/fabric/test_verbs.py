@@ -167,7 +167,9 @@ def test_recall_uses_the_engines_search_when_there_is_one(fabric: Fabric) -> Non
     write(fabric, summary="Found by meaning", content="Kein gemeinsames Wort.")
     asked: list[tuple[str, Sequence[Layer]]] = []
 
-    def searcher(query: str, caller: Caller, layers: Sequence[Layer], limit: int) -> list[Passage]:
+    def searcher(
+        query: str, caller: Caller, layers: Sequence[Layer], limit: int, sources: Sequence[str] | None = None
+    ) -> list[Passage]:
         asked.append((query, layers))
         return fabric.index.of_source(f"fabric:{fabric.cards()[0].key}")
 

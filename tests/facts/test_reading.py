@@ -87,7 +87,7 @@ def test_reason_needs_two_entities(web, entities):
 def test_search_uses_the_engines_searcher_when_there_is_one(web):
     asked = []
 
-    def searcher(query, caller, layers, limit):
+    def searcher(query, caller, layers, limit, sources=None):
         asked.append((query, caller.scope, list(layers), limit))
         rows = web.index.lexical(["invoices", "berlin"], caller.scope.readable, layers=layers, now=caller.now)
         return list(web.index.passages([hit.pk for hit in rows]).values())

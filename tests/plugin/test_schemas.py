@@ -4,6 +4,8 @@ import json
 
 import pytest
 from memory_os.facts.tools import ACTIONS, VERDICTS
+from memory_os.memory import Layer
+from memory_os.recall.query import layers_of
 from memory_os.text import token_estimate
 from memory_os_plugin import hooks, schemas
 from ruamel.yaml import YAML
@@ -35,6 +37,13 @@ def test_the_fact_tools_offer_what_the_service_takes() -> None:
     assert set(by_name["fact_store"]["action"]["enum"]) == set(ACTIONS)
     assert set(by_name["fact_store"]["verdict"]["enum"]) == set(VERDICTS)
     assert {"other_id", "valid_from", "valid_to"} <= set(by_name["fact_store"])
+
+
+def test_the_layers_a_model_may_name_are_known_and_wiki_is_one() -> None:
+    by_name = {schema["name"]: schema["parameters"]["properties"] for schema in schemas.SCHEMAS}
+    named = by_name["qdrant_search"]["layers"]["items"]["enum"]
+    assert {layer for name in named for layer in layers_of([name])} == set(Layer)
+    assert layers_of(["wiki"]) == (Layer.WIKI,)
 
 
 def test_all_of_them_cost_little() -> None:

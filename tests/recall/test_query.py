@@ -12,7 +12,7 @@ from memory_os.constants import FENCE_CLOSE, FENCE_OPEN
 from memory_os.errors import BadRequest
 from memory_os.memory import Layer, Scope
 from memory_os.recall import Query, query_of, scope_of
-from memory_os.recall.query import layers_of
+from memory_os.recall.query import TURN_DEPTH, layers_of
 from support.library import real_embedder
 
 NOW = 1_790_000_000.0
@@ -38,7 +38,8 @@ def test_a_body_becomes_a_query() -> None:
     assert (query.text, query.language, query.terms) == ("Wo liegen die Backups?", "de", ("liegen", "backups"))
     assert query.scope == Scope("telegram:42", "work")
     assert (query.turn_id, query.session_id, query.platform, query.first_turn) == ("t1", "s1", "telegram", True)
-    assert query.layers == (Layer.FACTS, Layer.VECTORS)
+    assert query.layers == (Layer.FACTS, Layer.VECTORS, Layer.WIKI)
+    assert (query.depth, query.sources) == (TURN_DEPTH, ()), "a body says neither how deep nor what alone"
     assert query.visible.hashes == {"aa"}
     assert query.visible.handles == {"f:abcdefgh"}
     assert abs(query.now - time.time()) < 60, "a clock of the caller's doesn't decide what is valid"
@@ -102,7 +103,8 @@ def test_aliases_join_the_senders_of_one_person() -> None:
 
 
 def test_layers_by_name() -> None:
-    assert layers_of(["qdrant", "documents", "facts"]) == (Layer.VECTORS, Layer.FACTS)
+    assert layers_of(["qdrant", "documents", "facts"]) == (Layer.VECTORS, Layer.WIKI, Layer.FACTS)
+    assert (layers_of(["vectors"]), layers_of(["wiki"])) == ((Layer.VECTORS,), (Layer.WIKI,))
     with pytest.raises(BadRequest, match="'dreams'") as caught:
         layers_of(["dreams"])
     assert "sessions" in caught.value.cure

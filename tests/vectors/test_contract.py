@@ -117,6 +117,17 @@ def test_scopes_and_layers_are_filtered_in_the_query(collection: VectorCollectio
     assert ids(collection.sparse("port", ME, [Layer.FABRIC])) == [shared.id]
 
 
+def test_some_sources_alone_are_searched_among_themselves(collection: VectorCollection) -> None:
+    near = [point(f"near {n}", near="q", source=f"fact:{n}") for n in range(40)]
+    far = [point(f"far {n}", source=f"fact:{100 + n}") for n in range(3)]
+    theirs = point("near, of another", near="q", source="fact:101", scope="default/telegram:7")
+    collection.upsert([*near, *far, theirs])
+    wanted = ["fact:100", "fact:101", "fact:7", "fact:none"]
+    assert set(ids(collection.dense(direction("q"), ME, limit=10, sources=wanted))) == {far[0].id, far[1].id, near[7].id}
+    assert ids(collection.dense(direction("q"), ME, [Layer.FABRIC], sources=wanted)) == []
+    assert len(collection.dense(direction("q"), ME, limit=50)) == 43
+
+
 def test_dense_finds_the_nearest_of_a_thousand_in_their_order(backend: Backend) -> None:
     """By the vectors themselves, whatever an engine keeps beside them to be faster; and so after a restart."""
     points = [Point.of(passage(f"crowd {n}", scope=f"default/telegram:{n % 2}"), _tilted(n)) for n in range(1000)]

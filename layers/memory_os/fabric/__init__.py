@@ -2,8 +2,8 @@
 
 from memory_os.fabric.card import Card
 from memory_os.fabric.entry import Entry
-from memory_os.fabric.layer import Fabric, Forgotten, Searcher
+from memory_os.fabric.layer import Fabric, Forgotten
 from memory_os.fabric.mirror import Refreshed
 from memory_os.fabric.pending import PendingWork
 
-__all__ = ["Card", "Entry", "Fabric", "Forgotten", "PendingWork", "Refreshed", "Searcher"]
+__all__ = ["Card", "Entry", "Fabric", "Forgotten", "PendingWork", "Refreshed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _LAYERS = (Layer.FABRIC,)
 # A hit that shares far less with the question than the best one shares a common word with it, and no more.
 _WORTH = 0.3
-# Passages looked at when words or filters may leave most of them out.
+# Passages looked at where words may leave most of them out.
 _WIDE = 400
 _SNIPPET_CHARS = 80
 _SNIPPETS = 3
@@ -36,16 +37,19 @@ def recall(
     fabric: Fabric, query: str, caller: Caller, most: int, *, agent: str = "", project: str = ""
 ) -> list[Recalled]:  # fmt: skip
     """At most `most` entries, each once, best first; only those of `agent` and `project` where given."""
-    wide = _WIDE if agent or project else max(most * 4, 20)
+    # An entry has several passages, and is shown once.
+    wide = max(most * 4, 20)
+    narrowed = agent or project
+    sources = [source_of(key) for key in fabric.keys_of(agent=agent, project=project)] if narrowed else None
     if fabric.searcher is not None:
-        found = fabric.searcher(query, caller, _LAYERS, wide)
+        found = fabric.searcher(query, caller, _LAYERS, wide, sources)
     else:
-        found = _lexical(fabric, query_terms(query), caller, wide, worth=_WORTH)
+        found = _lexical(fabric, query_terms(query), caller, wide, worth=_WORTH, sources=sources)
     cards = fabric.cards_of([_key(passage) for passage in found])
     result: dict[str, Recalled] = {}
     for passage in found:
         card = cards.get(_key(passage))
-        if card is None or card.key in result or not _wanted(card, agent, project):
+        if card is None or card.key in result:
             continue
         result[card.key] = Recalled(card, passage)
         if len(result) == most:
@@ -90,8 +94,14 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _lexical(fabric: Fabric, terms: list[str], caller: Caller, limit: int, *, worth: float) -> list[Passage]:
-    hits = fabric.index.lexical(terms, caller.scope.readable, layers=_LAYERS, limit=limit, now=caller.now)
+def _lexical(
+    fabric: Fabric, terms: list[str], caller: Caller, limit: int, *, worth: float, sources: Sequence[str] | None = None
+) -> list[Passage]:
+    if sources is not None and not sources:
+        return []
+    hits = fabric.index.lexical(
+        terms, caller.scope.readable, layers=_LAYERS, sources=sources or (), limit=limit, now=caller.now
+    )
     kept = [hit for hit in hits if hit.score >= worth * hits[0].score]
     found = fabric.index.passages([hit.pk for hit in kept])
     return [found[hit.pk] for hit in kept if hit.pk in found]
@@ -99,9 +109,3 @@ def _lexical(fabric: Fabric, terms: list[str], caller: Caller, limit: int, *, wo
 
 def _key(passage: Passage) -> str:
     return passage.source.removeprefix("fabric:")
-
-
-def _wanted(card: Card, agent: str, project: str) -> bool:
-    return all(
-        not want or want.casefold() == have.casefold() for want, have in ((agent, card.agent), (project, card.project))
-    )

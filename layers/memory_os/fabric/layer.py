@@ -21,11 +21,10 @@ from memory_os.fabric.pending import PendingWork, answers, is_open, pending, unf
 from memory_os.fabric.tiers import tier_of
 from memory_os.fabric.verbs import Verbs
 from memory_os.index import Index
-from memory_os.memory import Health, Layer, Passage, State
+from memory_os.memory import Health, Layer, State
 from memory_os.store import Store
-from memory_os.tooling import Arguments, Caller
+from memory_os.tooling import Arguments, Caller, Searcher
 
-Searcher = Callable[[str, Caller, Sequence[Layer], int], list[Passage]]
 Tool = Callable[[Arguments, Caller], dict[str, Any]]
 
 # A tool waits this long for a first look at a large folder; past it, it answers from what is indexed so far.
@@ -84,6 +83,15 @@ class Fabric:
         marks = ",".join("?" * len(keys))
         rows = self.store.rows(f"SELECT * FROM fabric_entries WHERE key IN ({marks})", tuple(keys))
         return {row["key"]: card_of(row) for row in rows}
+
+    def keys_of(self, *, agent: str = "", project: str = "") -> list[str]:
+        """The keys of the entries of an agent, of a project, of both; in any case of letters."""
+        rows = self.store.rows("SELECT key, agent, project FROM fabric_entries")
+        wanted = agent.casefold(), project.casefold()
+        return [
+            row["key"] for row in rows
+            if all(not want or want == have.casefold() for want, have in zip(wanted, (row["agent"], row["project"]), strict=True))
+        ]  # fmt: skip
 
     def find(self, name: str) -> Card | None:
         """The entry meant by a key, `agent:id`, an id, its first characters, or a handle. Raises BadRequest if several."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from memory_os.config import Settings
 from memory_os.errors import BadRequest
@@ -20,6 +20,7 @@ from memory_os.facts.fact import (
     Linked,
     fact_of,
     passage_for,
+    source_of,
     storable,
 )
 from memory_os.facts.likeness import near_equal, near_key, normal_form
@@ -28,10 +29,7 @@ from memory_os.index import Index
 from memory_os.memory import Health, Layer, Passage, Scope, State
 from memory_os.store import Store
 from memory_os.text import index_terms, query_terms
-from memory_os.tooling import Caller
-
-# How the engine lends its own search: (query, caller, layers, limit) -> passages, best first.
-Searcher = Callable[[str, Caller, Sequence[Layer], int], list[Passage]]
+from memory_os.tooling import Caller, Searcher
 
 # Full-text candidates looked at for one entity or one filtered search.
 CANDIDATES = 500
@@ -107,13 +105,14 @@ class FactReader:
             if not key or mentions(fact.text, name) or key in map(entity_key, fact.entities)
         ]  # fmt: skip
 
-    def search(self, query: str, caller: Caller, limit: int) -> list[Fact]:
-        """Facts on the words (and, with the engine's searcher, the meaning) of a query, best first."""
+    def search(self, query: str, caller: Caller, limit: int, category: str = "") -> list[Fact]:
+        """Facts on the words (and, with the engine's searcher, the meaning) of a query, best first; of one category, or of all."""
         clean = storable(query)
+        of_it = [source_of(one) for one in self._ids_of(category, caller)] if category else None
         if self.searcher is not None:
-            passages = self.searcher(clean, caller, [Layer.FACTS], limit)
+            passages = self.searcher(clean, caller, [Layer.FACTS], limit, of_it)
             return self._by_source([passage.source for passage in passages], caller.scope, caller.now)
-        return self._lexical(query_terms(clean), caller.scope, caller.now, limit)
+        return self._lexical(query_terms(clean), caller.scope, caller.now, limit, of_it)
 
     def on_entity(self, entity: str, scope: Scope, now: float) -> list[Fact]:
         """All facts on an entity: linked to it, or naming it in their text. Newest first."""
@@ -240,8 +239,19 @@ class FactReader:
         facts = {fact.id: fact for fact in self._by_id(order, scope, now)}
         return [facts[one] for one in order if one in facts]
 
-    def _lexical(self, terms: list[str], scope: Scope, now: float, limit: int) -> list[Fact]:
-        hits = self.index.lexical(terms, [scope.key], layers=[Layer.FACTS], limit=limit, now=now)
+    def _ids_of(self, category: str, caller: Caller) -> list[int]:
+        rows = self.store.rows(
+            f"SELECT f.id FROM facts f WHERE f.scope = :scope AND f.category = :category AND {CURRENT}",
+            {"scope": caller.scope.key, "category": category, "now": caller.now},
+        )
+        return [row["id"] for row in rows]
+
+    def _lexical(
+        self, terms: list[str], scope: Scope, now: float, limit: int, sources: Sequence[str] | None = None
+    ) -> list[Fact]:
+        if sources is not None and not sources:
+            return []
+        hits = self.index.lexical(terms, [scope.key], layers=[Layer.FACTS], sources=sources or (), limit=limit, now=now)
         passages = self.index.passages([hit.pk for hit in hits])
         return self._by_source([passages[hit.pk].source for hit in hits if hit.pk in passages], scope, now)
 

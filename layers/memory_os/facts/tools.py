@@ -31,7 +31,7 @@ LIMIT_MAX = 100
 
 _Item = TypeVar("_Item")
 
-# Hits asked for when some of them may still be left out by trust or category.
+# Hits asked for: two of the longest pages, for some of them may still be left out by trust.
 SEARCHED = 200
 
 
@@ -112,7 +112,8 @@ class FactTools:
 
     def _search(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         query = arguments.text("query", required=True)
-        return self._listed(self.facts.search(query, caller, SEARCHED), arguments, caller)
+        category = arguments.choice("category", CATEGORIES, "")
+        return self._listed(self.facts.search(query, caller, SEARCHED, category), arguments, caller)
 
     def _probe(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         entity = arguments.text("entity", required=True)

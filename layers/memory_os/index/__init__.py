@@ -182,15 +182,16 @@ class Index:
         return None if row is None else passage_of(row)
 
     def lexical(
-        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int = 60, now: float
-    ) -> list[Hit]:
+        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (),
+        limit: int = 60, now: float,
+    ) -> list[Hit]:  # fmt: skip
         """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms."""
-        found = best_of(self.store, terms, Wanted("p.id FROM passages p"), *visible_now(scopes, layers, now), limit)
+        found = best_of(self.store, terms, Wanted("p.id FROM passages p"), *visible_now(scopes, layers, now, sources), limit)
         return [Hit(pk, row[1], score) for pk, score, row in found]
 
     def lexical_read(
-        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), limit: int, now: float,
-        weights: Sequence[float] = (),
+        self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (),
+        limit: int, now: float, weights: Sequence[float] = (),
     ) -> Read:  # fmt: skip
         """The same hits, with all that a recall asks of them: each passage is looked up once.
 
@@ -200,7 +201,7 @@ class Index:
             f"{IN_ORDER}, e.vector FROM passages p LEFT JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?",
             (self.fingerprint,),
         )
-        found = best_of(self.store, terms, wanted, *visible_now(scopes, layers, now), limit, weights)
+        found = best_of(self.store, terms, wanted, *visible_now(scopes, layers, now, sources), limit, weights)
         passages = {pk: in_order(row[:-1]) for pk, _, row in found}
         embedded = {pk: row[-1] for pk, _, row in found if row[-1] is not None}
         return Read([Hit(pk, passages[pk].id, score) for pk, score, _ in found], passages, list(embedded), matrix_of(embedded.values()))
@@ -213,10 +214,10 @@ class Index:
         return Read(hits, self.passages(pks), list(vectors), matrix)
 
     def matching(
-        self, term: str, scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
+        self, term: str, scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (), now: float
     ) -> list[tuple[int, str]]:
         """(pk, id) of every passage the reader may see that has the term in its own words."""
-        where, values = visible_now(scopes, layers, now)
+        where, values = visible_now(scopes, layers, now, sources)
         rows = self.store.rows(
             f"SELECT p.pk, p.id FROM passages_fts JOIN passages p ON p.pk = passages_fts.rowid"
             f" WHERE passages_fts MATCH ? AND {where} ORDER BY p.pk",
@@ -235,10 +236,10 @@ class Index:
         return dict(map(tuple, rows))
 
     def visible_passages(
-        self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), now: float
+        self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (), now: float
     ) -> dict[int, Passage]:
         """The same with what they say, by pk: one look-up in the place of two."""
-        where, values = visible_now(scopes, layers, now)
+        where, values = visible_now(scopes, layers, now, sources)
         rows = self.store.rows(
             f"SELECT pk, {IN_ORDER} FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}", (*padded(ids), *values)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -67,8 +68,10 @@ def _length(count: int) -> int:
     return next((length for length in _LENGTHS if count <= length), count)
 
 
-def visible_now(scopes: Sequence[str], layers: Sequence[Layer], now: float) -> tuple[str, tuple[object, ...]]:
-    """The condition every read passes: own scope, not archived, valid now, wanted layers."""
+def visible_now(
+    scopes: Sequence[str], layers: Sequence[Layer], now: float, sources: Sequence[str] = ()
+) -> tuple[str, tuple[object, ...]]:
+    """The condition every read passes: own scope, not archived, valid now, wanted layers and sources (none: all)."""
     # The plus keeps SQLite from starting at the scope's index: the rows are already known by text or id.
     where = f"+p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
     where += " AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
@@ -76,4 +79,7 @@ def visible_now(scopes: Sequence[str], layers: Sequence[Layer], now: float) -> t
     if layers:
         where += f" AND p.layer IN ({','.join('?' * len(layers))})"
         values += [layer.value for layer in layers]
+    if sources:
+        where += " AND +p.source IN (SELECT value FROM json_each(?))"
+        values.append(json.dumps(list(sources)))
     return where, tuple(values)

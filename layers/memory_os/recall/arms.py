@@ -128,7 +128,7 @@ class Arms:
         searched = self._sizes.searchable(query.scope.readable)
         hits, passages, cosines = read.hits, read.passages, {}
         if vector is not None:
-            hits, scored, by_words = self._considered(vector, read, scored)
+            hits, scored, by_words = self._considered(vector, read, scored, max(_CONSIDERED, query.depth))
             others = self._found_by_meaning(query, hits, scored)
             passages = passages | others
             cosines = by_words | self._of_others(scored, others)
@@ -149,7 +149,7 @@ class Arms:
         terms = self._frequencies.telling(query.terms)
         many = sum(map(self._frequencies.count, terms)) > _SCORED_ALL
         return self._index.lexical_read(
-            terms, query.scope.readable, layers=query.layers, limit=ARM_LIMIT, now=query.now,
+            terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=_deep(query), now=query.now,
             weights=[self._frequencies.weight(term) for term in terms] if many else (),
         )  # fmt: skip
 
@@ -161,10 +161,12 @@ class Arms:
         weights: dict[tuple[int, str], float] = {}
         for term in query.terms:
             weight = self._frequencies.weight(term)
-            for found in self._index.matching(term, query.scope.readable, layers=query.layers, now=query.now):
+            for found in self._index.matching(
+                term, query.scope.readable, layers=query.layers, sources=query.sources, now=query.now
+            ):
                 weights[found] = weights.get(found, 0.0) + weight
         ordered = sorted(weights.items(), key=lambda item: (-item[1], -item[0][0]))
-        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[:ARM_LIMIT]]
+        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[: _deep(query)]]
 
     def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
         started = time.perf_counter()
@@ -174,7 +176,7 @@ class Arms:
         vector: F32 | None = None
         try:
             vector = self.embed(query.text)
-            scored = self.dense(vector, query, ARM_LIMIT)
+            scored = self.dense(vector, query, _deep(query))
         except MemoryOSError as error:
             return vector, [], Outcome(State.DEGRADED, str(error), _since(started))
         except Exception as error:  # noqa: BLE001 - full text has its hits; the fault is named in status and explain
@@ -187,12 +189,14 @@ class Arms:
         others = [point for point, _ in scored if point not in known]
         if not others:
             return {}
-        return self._index.visible_passages(others, query.scope.readable, layers=query.layers, now=query.now)
+        return self._index.visible_passages(
+            others, query.scope.readable, layers=query.layers, sources=query.sources, now=query.now
+        )
 
     def _considered(
-        self, vector: F32, read: Read, scored: list[tuple[str, float]]
+        self, vector: F32, read: Read, scored: list[tuple[str, float]], most: int
     ) -> tuple[list[Hit], list[tuple[str, float]], dict[int, float]]:
-        """The best of both arms' finds by both their scores, before more is read of them; and the cosine of those that
+        """The best `most` of both arms' finds by both their scores, before more is read of them; and the cosine of those that
         full text found, by pk: of what the dense arm found too, and from their stored embeddings."""
         near, hits = dict(scored), read.hits
         cosines = dict(zip(read.embedded, (read.vectors @ vector).tolist(), strict=True)) if read.embedded else {}
@@ -200,8 +204,8 @@ class Arms:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         worth = {hit.id: cosines.get(hit.pk, 0.0) + _WORDS_SHARE * hit.score / best for hit in hits}
         worth = {**near, **worth}
-        if len(worth) > _CONSIDERED:
-            kept = frozenset(sorted(worth, key=lambda point: -worth[point])[:_CONSIDERED])
+        if len(worth) > most:
+            kept = frozenset(sorted(worth, key=lambda point: -worth[point])[:most])
             hits = [hit for hit in hits if hit.id in kept]
             scored = [one for one in scored if one[0] in kept]
         return hits, scored, {hit.pk: self.comparable(cosines[hit.pk]) for hit in hits if hit.pk in cosines}
@@ -316,6 +320,10 @@ class _Frequencies:
             if count:
                 self._known[term] = (count, now)
         return count
+
+
+def _deep(query: Query) -> int:
+    return max(ARM_LIMIT, query.depth)
 
 
 def _idf(count: int, passages: int) -> float:

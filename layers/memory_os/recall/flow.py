@@ -26,8 +26,6 @@ from memory_os.text.smalltalk import is_small_talk
 
 # Inside the hook's 300 ms; what is not there by then is left out and the block goes with the other arm.
 _ARMS_DEADLINE_S = 0.22
-# Candidates whose language and probability are worked out.
-_LEADING = 32
 # Tokens of the fence, the preamble and the labels.
 _FRAME_TOKENS = 50
 # Of the line that explains the labels, on a first turn.
@@ -86,7 +84,7 @@ class Recall:
         return replace(recalled, milliseconds=(time.perf_counter() - started) * 1e3)
 
     def ranked(self, query: Query, deadline_s: float = _ARMS_DEADLINE_S) -> tuple[list[Scored], Found]:
-        """All candidates by rank, best first, with their probabilities: what tools, `memory-os recall` and turns share."""
+        """The best `query.depth` candidates by rank, with their probabilities: what tools, `memory-os recall` and turns share."""
         found = self.arms.search(query, deadline_s)
         unread = [candidate.pk for candidate in found.candidates if candidate.pk not in found.passages]
         read = found.passages | self._index.passages(unread) if unread else found.passages
@@ -94,7 +92,7 @@ class Recall:
         passages = [read[candidate.pk] for candidate in candidates]
         factors = [prior(passage, query.now) for passage in passages]
         standing = [rank * factor for rank, factor in zip(ranks(query, candidates, passages), factors, strict=True)]
-        leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[:_LEADING]
+        leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[: query.depth]
         asked = _asked(query, found)
         return [self._score(candidates[i], passages[i], query, found, asked, standing[i], factors[i]) for i in leading], found
 

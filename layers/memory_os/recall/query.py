@@ -27,6 +27,8 @@ _CROWDED_BY = 3
 
 # A pasted log is full of things that look like names; the first few are the ones a person asked about.
 _NAMES_MAX = 8
+# Candidates of a turn whose language and probability are worked out.
+TURN_DEPTH = 32
 # A service that was stopped answers late, not hours late; a time further back is another clock's.
 _ASKED_WITHIN_S = 3600.0
 
@@ -41,7 +43,10 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question with all that the arms need. `layers` empty means all; `asked_at` is the asking process's clock, 0 unknown."""
+    """A question with all that the arms need. `asked_at` is the asking process's clock, 0 unknown.
+
+    `layers` and `sources` (passages of these sources alone) empty mean all; `depth`: how many of the best candidates are wanted.
+    """
 
     text: str
     scope: Scope
@@ -51,6 +56,8 @@ class Query:
     first_turn: bool = False
     visible: Visible = field(default_factory=Visible)
     layers: tuple[Layer, ...] = ()
+    sources: tuple[str, ...] = ()
+    depth: int = TURN_DEPTH
     now: float = 0.0
     asked_at: float = 0.0
     terms: tuple[str, ...] = ()
@@ -72,6 +79,8 @@ class Query:
         first_turn: bool = False,
         visible: Visible | None = None,
         layers: Sequence[Layer] = (),
+        sources: Sequence[str] = (),
+        depth: int = TURN_DEPTH,
     ) -> Query:
         """Strip our own fence, cut a pasted megabyte to its ends, find terms and language."""
         clean = _ends(strip_fence(text).strip())
@@ -85,6 +94,8 @@ class Query:
             first_turn=first_turn,
             visible=visible or Visible(),
             layers=tuple(layers),
+            sources=tuple(sources),
+            depth=depth,
             now=now,
             asked_at=asked_at,
             terms=tuple(query_terms(clean)),
@@ -118,12 +129,16 @@ def query_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Query:
 
 
 def layers_of(names: Sequence[str]) -> tuple[Layer, ...]:
-    """Layers by name; `documents` and `qdrant` mean the documents. Raises BadRequest for another."""
-    known = {layer.value: layer for layer in Layer} | {"documents": Layer.VECTORS, "qdrant": Layer.VECTORS}
+    """Layers by name; `documents` and `qdrant` (as a block labels them) mean files and wiki pages, `vectors` the files alone.
+
+    Raises BadRequest for another.
+    """
+    known: dict[str, tuple[Layer, ...]] = {layer.value: (layer,) for layer in Layer}
+    known |= dict.fromkeys(("documents", "qdrant"), (Layer.VECTORS, Layer.WIKI))
     unknown = [name for name in names if name not in known]
     if unknown:
         raise BadRequest(f"There is no layer {unknown[0]!r}.", cure=f"Use some of {', '.join(sorted(known))}.")
-    return tuple(dict.fromkeys(known[name] for name in names))
+    return tuple(dict.fromkeys(layer for name in names for layer in known[name]))
 
 
 def scope_of(payload: Mapping[str, Any], aliases: Mapping[str, str]) -> Scope:

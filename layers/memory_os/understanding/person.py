@@ -78,7 +78,7 @@ class Person:
 
     def search(self, query: str, caller: Caller, limit: int) -> list[Fact]:
         """Conclusions on the words and the meaning of a query, best first."""
-        return [one for one in self._facts.search(query, caller, 100) if is_conclusion(one)][:limit]
+        return self._facts.search(query, caller, limit, _CATEGORY)
 
     def card(self, scope: Scope, now: float) -> Thought:
         """The picture of a person: the model's, as far as its parents still hold, else the conclusions themselves."""
@@ -238,11 +238,6 @@ class Person:
             self._store.count("person_failed", reason=str(told["failed"]))
         self.arrived()
         return {"lines": kept}
-
-
-def is_conclusion(fact: Fact) -> bool:
-    """Whether a fact is about the person: every conclusion has this category."""
-    return fact.category == _CATEGORY
 
 
 def basis_of(held: Sequence[Fact]) -> str:

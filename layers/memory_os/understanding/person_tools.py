@@ -6,7 +6,7 @@ until then the answer is what search finds. The service waits a few seconds for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from memory_os.errors import BadRequest
@@ -14,12 +14,11 @@ from memory_os.facts import Fact, Facts, Statement
 from memory_os.memory import Layer, Passage
 from memory_os.recall.rendering import day_of
 from memory_os.text import token_estimate
-from memory_os.tooling import PAGE_TOKENS, PAGE_TOKENS_MAX, Arguments, Caller, page
+from memory_os.tooling import PAGE_TOKENS, PAGE_TOKENS_MAX, Arguments, Caller, Searcher, page
 from memory_os.understanding.person import PERSON_TAG, Person, Thought
 from memory_os.understanding.thinking import DEPTH_MAX
 
 Tool = Callable[[Arguments, Caller], dict[str, Any]]
-Searcher = Callable[[str, Caller, Sequence[Layer], int], list[Passage]]
 
 _SEARCHED = 50
 _SAID = 5
@@ -50,6 +49,7 @@ class PersonTools:
         """The card of the person."""
         card = self._person.card(caller.scope, caller.now)
         total = len(self._person.conclusions(caller.scope, caller.now))
+        self._used(_handles(card), caller)
         return {**_told(card), "conclusions": total}
 
     def search(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
@@ -65,7 +65,9 @@ class PersonTools:
         """The card, what fits the query, and what was said on it, within `max_tokens`."""
         query = arguments.text("query", longest=2000)
         cap = arguments.integer("max_tokens", PAGE_TOKENS, low=100, high=PAGE_TOKENS_MAX)
-        result: dict[str, Any] = _told(self._person.card(caller.scope, caller.now))
+        card = self._person.card(caller.scope, caller.now)
+        result: dict[str, Any] = _told(card)
+        handles = _handles(card)
         shown = {one["text"] for one in result["lines"]}
         fitting = [self._shown(one, caller) for one in self._person.search(query, caller, 10)] if query else []
         said = [_said(one) for one in self._searcher(query, caller, [Layer.SESSIONS], _SAID)] if query else []
@@ -79,6 +81,8 @@ class PersonTools:
                 kept.append(one)
             if kept:
                 result[name] = kept
+                handles += [one["id"] for one in kept]
+        self._used(handles, caller)
         return result
 
     def reasoning(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
@@ -90,15 +94,19 @@ class PersonTools:
         depth = arguments.integer("depth", 2, low=1, high=DEPTH_MAX)
         known = self._person.answer(question, caller.scope, caller.now)
         if known is not None and known.lines and not known.stale and known.depth >= depth:
+            self._used(_handles(known), caller)
             return _told(known)
-        fitting = [self._shown(one, caller) for one in self._person.search(question, caller, 10)]
+        found = self._person.search(question, caller, 10)
+        fitting = [self._shown(one, caller) for one in found]
+        earlier = known if known is not None and known.lines and self._person.wanted else None
+        self._used([one.handle for one in found] + (_handles(earlier) if earlier else []), caller)
         if not self._person.wanted:
             return {"conclusions": fitting, "by": "search", "note": _NO_MODEL}
         if known is None or not known.waits:
             self._person.ask(question, depth, caller.scope, caller.now)
         answer: dict[str, Any] = {"conclusions": fitting, "by": "search", "note": _LATER}
-        if known is not None and known.lines:
-            answer["earlier"] = _told(known)["lines"]
+        if earlier is not None:
+            answer["earlier"] = _told(earlier)["lines"]
         if self._person.is_prepared(question, caller.scope, caller.now):
             answer["preparing"] = True
         return answer
@@ -120,9 +128,18 @@ class PersonTools:
         kept = self._facts.state(statement, caller.now)
         return {"id": kept.fact.handle, "status": "merged with an earlier one" if kept.merged else "kept"}
 
+    def _used(self, handles: list[str], caller: Caller) -> None:
+        """Count what was shown as retrieved, each once: also the facts that a line of a model rests on."""
+        found = [self._facts.index.by_handle(one, caller.scope.readable) for one in dict.fromkeys(handles)]
+        self._facts.index.used([passage.id for passage in found if passage is not None])
+
     def _shown(self, fact: Fact, caller: Caller) -> dict[str, Any]:
         trust = self._facts.posterior(fact, caller.now).mean
         return {"id": fact.handle, "text": fact.text, "date": day_of(fact.created_at), "trust": round(trust, 2)}
+
+
+def _handles(thought: Thought) -> list[str]:
+    return [handle for _, handles in thought.lines for handle in handles]
 
 
 def _told(thought: Thought) -> dict[str, Any]:

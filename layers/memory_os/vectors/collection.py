@@ -227,11 +227,12 @@ class Collection:
                 return
 
     def dense(
-        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10
+        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10, sources: Sequence[str] = ()
     ) -> list[Scored]:
-        """Nearest by cosine (-1…1), best first. No layers given: all of them. No scopes: nothing may be seen."""
+        """Nearest by cosine (-1…1), best first. No layers or sources given: all of them. No scopes: nothing may be seen."""
         query = _dense_query(checked_vector(vector, self.stamp.dimension))
-        visible = None if not layers and self._holds_only(scopes) else _readable(scopes, layers)
+        unfiltered = not layers and not sources and self._holds_only(scopes)
+        visible = None if unfiltered else _readable(scopes, layers, sources)
         request = edge.QueryRequest(limit=limit, query=query, filter=visible, params=_compared(limit))
         return self._query(request, scopes, limit)
 
@@ -311,10 +312,12 @@ def _dense_query(vector: list[float]) -> edge.Query:
     return edge.Query.Nearest(vector, using=DENSE)
 
 
-def _readable(scopes: Sequence[str], layers: Sequence[Layer]) -> edge.Filter:
+def _readable(scopes: Sequence[str], layers: Sequence[Layer], sources: Sequence[str] = ()) -> edge.Filter:
     conditions: list[edge.ConditionType] = [edge.FieldCondition("scope", match=edge.MatchAny(list(scopes)))]
     if layers:
         conditions.append(edge.FieldCondition("layer", match=edge.MatchAny([layer.value for layer in layers])))
+    if sources:
+        conditions.append(edge.FieldCondition("source", match=edge.MatchAny(list(sources))))
     return edge.Filter(must=conditions)
 
 

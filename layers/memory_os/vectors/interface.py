@@ -83,9 +83,9 @@ class VectorCollection(Protocol):
         """Every point's id, to compare with memory.db."""
 
     def dense(
-        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10
+        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10, sources: Sequence[str] = ()
     ) -> list[Scored]:
-        """Nearest by cosine (-1…1), best first. No layers given: all of them. No scopes: nothing may be seen."""
+        """Nearest by cosine (-1…1), best first. No layers or sources given: all of them. No scopes: nothing may be seen."""
 
     def sparse(self, text: str, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10) -> list[Scored]:
         """Best by BM25 over the text's terms; empty for a text without any."""

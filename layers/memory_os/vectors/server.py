@@ -198,11 +198,11 @@ class ServerCollection:
                 return
 
     def dense(
-        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10
+        self, vector: Vector, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10, sources: Sequence[str] = ()
     ) -> list[Scored]:
         """Nearest by cosine (-1…1), best first; within the time a recall has."""
         values = checked_vector(vector, self.stamp.dimension)
-        query = {"query": values, "using": DENSE, "query_filter": self._readable(scopes, layers)}
+        query = {"query": values, "using": DENSE, "query_filter": self._readable(scopes, layers, sources)}
         return self._query(query, scopes, limit, recall=True)
 
     def sparse(self, text: str, scopes: Sequence[str], layers: Sequence[Layer] = (), limit: int = 10) -> list[Scored]:
@@ -294,7 +294,7 @@ class ServerCollection:
         """Two homes may hold the same passage: each has a point of its own."""
         return str(uuid.uuid5(uuid.UUID(self._home), passage))
 
-    def _readable(self, scopes: Sequence[str], layers: Sequence[Layer]) -> models.Filter:
+    def _readable(self, scopes: Sequence[str], layers: Sequence[Layer], sources: Sequence[str] = ()) -> models.Filter:
         from qdrant_client import models
 
         conditions: list[Any] = [
@@ -305,6 +305,8 @@ class ServerCollection:
             conditions.append(
                 models.FieldCondition(key="layer", match=models.MatchAny(any=[layer.value for layer in layers]))
             )
+        if sources:
+            conditions.append(models.FieldCondition(key="source", match=models.MatchAny(any=list(sources))))
         return models.Filter(must=conditions)
 
     def _own_words(self, scopes: Sequence[str]) -> models.SearchParams | None:
