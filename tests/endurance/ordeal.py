@@ -28,6 +28,7 @@ _TURNS = 40
 _FILES = 6
 # A busy machine takes its time; a memory that never settles takes for ever.
 _SETTLED_WITHIN_S = 600
+_TURN_MOST_S = 5.0
 # In the raw folder; more than this are not made.
 _DOCUMENTS_MAX = 60
 
@@ -113,7 +114,7 @@ class Ordeal:
         _, begun = promised(self.home)
         self.host = self.forks.host(self.home, max(begun, default=-1) + 1, turns, clock=self._clock)
         if wait:
-            wait_until(lambda: not alive(self.host), 120)
+            wait_until(lambda: not alive(self.host), 120 + _TURN_MOST_S * turns)
 
     # -- the audit -----------------------------------------------------------------------------------------------------
 
