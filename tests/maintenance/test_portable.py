@@ -41,6 +41,16 @@ def test_what_was_forgotten_here_is_skipped(home: Home) -> None:
     assert exported(facts, SCOPE, NOW + DAY) == []
 
 
+def test_what_was_stated_anew_since_it_was_forgotten_is_taken(home: Home) -> None:
+    here, other = home("one").facts, home("other").facts
+    here.forget(here.state(Statement(TEXTS[0], SCOPE), NOW).fact.id, NOW + DAY)
+    other.state(Statement(TEXTS[0], SCOPE), NOW + 2 * DAY)
+    (record,) = exported(other, SCOPE, NOW + 3 * DAY)
+    assert imported(here, SCOPE, [{**record, "created_at": None}], NOW + 3 * DAY)["forgotten"] == 1
+    assert imported(here, SCOPE, [{**record, "created_at": NOW + DAY}], NOW + 3 * DAY)["forgotten"] == 1
+    assert imported(here, SCOPE, [record], NOW + 3 * DAY)["added"] == 1
+
+
 @pytest.mark.parametrize(
     "record",
     [None, 7, "text", {}, {"text": 7}, {"text": ""}, {"text": "x", "author": "nobody"}, {"text": "x", "created_at": "soon"},

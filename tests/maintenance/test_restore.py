@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +17,33 @@ from memory_os.engine import Engine
 from memory_os.errors import BackupError, StoreNewer
 from memory_os.facts.fact import Statement
 from memory_os.maintenance import restore
+from memory_os.maintenance.portable import exported, imported
 from memory_os.maintenance.restore import plan, put_back
 from memory_os.memory import Scope
+from memory_os.sessions import CapturedTurn
+from memory_os.sessions.off import digest as digest_of
+from memory_os.store import tombstones
+from plugin import loading  # makes `memory_os_plugin` importable
+from sessions.host import HostDb
 
 from .conftest import DAY, NOW
+
+from memory_os_plugin import offswitch, paths  # isort: skip
+
+assert loading.PACKAGE in sys.modules
 
 SCOPE = Scope()
 PORT = "The staging gateway listens on port 8443."
 TEA = "Maria prefers tea in the morning."
+# Ends without closing: what it wrote is in the log alone.
+_CRASHED = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode=WAL")
+db.execute("PRAGMA wal_autocheckpoint=0")
+db.execute("INSERT INTO meta(key, value) VALUES('last', 'turn')")
+os._exit(0)
+"""
 
 
 def settings_of(folder: Path) -> Settings:
@@ -53,15 +78,24 @@ def facts(home: Path) -> list[str]:
         engine.close()
 
 
+def messages(home: Path) -> list[str]:
+    with closing(sqlite3.connect(settings_of(home).database)) as db:
+        return [row[0] for row in db.execute("SELECT text FROM messages ORDER BY said_at, id")]
+
+
 def test_memory_is_as_it_was_and_what_was_there_is_kept(lived: tuple[Path, Path]) -> None:
     home, made = lived
     settings = settings_of(home)
-    settings.config_file.write_text("agent: red\n")
+    creative = home / "memories" / "CREATIVE.md"
+    creative.write_text("changed since\n")
     restored = put_back(settings, plan(settings, made), NOW + 2 * DAY)
     assert facts(home) == sorted([PORT, TEA])
-    assert settings.config_file.read_text() == "agent: blue\n"
+    assert creative.read_text() == "memories/CREATIVE.md as it was\n"
     kept = Path(restored.kept)
-    assert (kept / "config.yaml").read_text() == "agent: red\n"
+    assert (kept / "CREATIVE.md").read_text() == "changed since\n"
+    assert restored.replaced == [str(creative)]
+    assert f"{creative} replaced" in restored.lines
+    assert "CREATIVE.md replaced" in restored.line
     with sqlite3.connect(kept / "memory.db") as db:
         assert db.execute("SELECT count(*) FROM facts").fetchone() == (3,)
     assert [path.name for path in settings.home.iterdir() if path.name.startswith(".")] == []
@@ -81,9 +115,26 @@ def test_into_an_empty_home(lived: tuple[Path, Path], tmp_path: Path) -> None:
     restored = put_back(fresh, plan(fresh, made), NOW + DAY)
     assert facts(fresh.hermes_home) == sorted([PORT, TEA])
     assert (fresh.hermes_home / "fabric" / "note-a1b2c3d4.md").read_text() == "fabric/note-a1b2c3d4.md as it was\n"
-    assert (restored.replaced, restored.added) == (0, 5)
+    root = fresh.hermes_home
+    names = ("memory-os/config.yaml", "memories/CREATIVE.md", "fabric/note-a1b2c3d4.md", "fabric/task-e5f6a7b8.md",
+             "vault/wiki/concepts/turbine.md")  # fmt: skip
+    assert restored.replaced == []
+    assert sorted(restored.added) == sorted(str(root / name) for name in names)
+    assert {f"{root / name} put back" for name in names} <= set(restored.lines)
     assert not (fresh.hermes_home / "memories" / "MEMORY.md").exists()
     assert any("MEMORY.md" in line for line in restored.left)
+
+
+def test_a_file_that_cannot_be_written_is_named_and_stops_no_other(lived: tuple[Path, Path]) -> None:
+    home, made = lived
+    shutil.rmtree(home / "fabric")
+    (home / "fabric").write_text("a file where a folder was\n")
+    (home / "vault" / "wiki" / "concepts" / "turbine.md").unlink()
+    settings = settings_of(home)
+    restored = put_back(settings, plan(settings, made), NOW + DAY)
+    assert facts(home) == sorted([PORT, TEA])
+    assert (home / "vault" / "wiki" / "concepts" / "turbine.md").exists()
+    assert sum("could not be written" in line for line in restored.left) == 2
 
 
 def test_files_others_write_come_back_only_where_they_are_missing(lived: tuple[Path, Path]) -> None:
@@ -117,6 +168,114 @@ def test_what_was_forgotten_since_stays_forgotten(lived: tuple[Path, Path]) -> N
     assert b"8443" not in settings.database.read_bytes()
     assert not (home / "fabric" / "note-a1b2c3d4.md").exists()
     assert any("forgotten since" in line for line in restored.left)
+
+
+def test_what_was_said_anew_since_it_was_forgotten_survives_going_back_and_forth(lived: tuple[Path, Path], tmp_path: Path) -> None:
+    home, made = lived
+    settings = settings_of(home)
+    said = CapturedTurn("t1", "s1", "The canteen closes at two.", "Noted, the canteen closes at two.", NOW - 5)
+    engine = Engine.open(settings)
+    engine.sessions.add_turn(said)
+    older, _ = engine.maintenance.full.make(tmp_path / "disk", NOW + DAY)
+    for (fact,) in engine.store.rows("SELECT id FROM facts WHERE text = ?", (PORT,)):
+        engine.facts.forget(fact, NOW + 2 * DAY)
+    engine.sessions.forget([row["id"] for row in engine.store.rows("SELECT id FROM messages")], SCOPE, NOW + 2 * DAY)
+    engine.facts.state(Statement(PORT, SCOPE), NOW + 3 * DAY)
+    engine.sessions.add_turn(replace(said, turn_id="t2", at=NOW + 3 * DAY))
+    moved = exported(engine.facts, SCOPE, NOW + 4 * DAY)
+    engine.close()
+    back = put_back(settings, plan(settings, older), NOW + 5 * DAY)
+    assert PORT not in facts(home)
+    assert messages(home) == []
+    put_back(settings, plan(settings, Path(back.kept)), NOW + 6 * DAY)
+    assert PORT in facts(home)
+    assert messages(home) == [said.user_text, said.assistant_text]
+    put_back(settings, plan(settings, made), NOW + 7 * DAY)
+    assert PORT not in facts(home)
+    engine = Engine.open(settings)
+    assert imported(engine.facts, SCOPE, moved, NOW + 8 * DAY)["forgotten"] == 0
+    engine.close()
+    assert PORT in facts(home)
+
+
+def test_of_the_same_words_only_what_was_said_before_goes(lived: tuple[Path, Path], tmp_path: Path) -> None:
+    """In a copy that never knew of the forgetting, both stand."""
+    home, _ = lived
+    settings = settings_of(home)
+    engine = Engine.open(settings)
+    for number, at in enumerate((NOW, NOW + 4 * DAY)):
+        engine.sessions.add_turn(CapturedTurn(f"t{number}", "s1", "The canteen closes at two.", "", at))
+    copy, _ = engine.maintenance.full.make(tmp_path / "disk", NOW + 5 * DAY)
+    with engine.store.write() as db:
+        tombstones.bury(db, SCOPE.key, [row["content_hash"] for row in db.execute("SELECT content_hash FROM messages")], NOW + DAY)
+    engine.close()
+    assert put_back(settings, plan(settings, copy), NOW + 6 * DAY).forgotten_again == 1
+    assert messages(home) == ["The canteen closes at two."]
+
+
+def test_what_was_said_while_off_stays_out_of_an_older_memory(lived: tuple[Path, Path]) -> None:
+    home, made = lived
+    settings, plugin = settings_of(home), paths.Home(home, home / "memory-os")
+    host = HostDb(home / "state.db")
+    host.session("s1")
+    host.message("s1", "user", "The canteen closes at two.", time.time() - 60)
+    offswitch.turn_off(plugin, "s1")
+    host.message("s1", "user", "Whispered while it was off.", time.time())
+    offswitch.turn_on(plugin, "s1")
+    host.message("s1", "user", "The archive is in the cellar.", time.time() + 1)
+    engine = Engine.open(settings)
+    engine.sessions.import_history(now=time.time() + 3600)
+    engine.close()
+    said = messages(home)
+    assert said == ["The canteen closes at two.", "The archive is in the cellar."]
+    assert list((home / "memory-os" / "off").iterdir()) == []
+    put_back(settings, plan(settings, made), time.time())
+    assert messages(home) == []
+    engine = Engine.open(settings)
+    engine.sessions.import_history(now=time.time() + 7200)
+    engine.close()
+    host.connection.close()
+    assert messages(home) == said
+
+
+def test_a_chat_that_is_off_is_off_in_another_home_too(lived: tuple[Path, Path], tmp_path: Path) -> None:
+    home, _ = lived
+    plugin = paths.Home(home, home / "memory-os")
+    offswitch.turn_off(plugin, "s1")
+    offswitch.turn_off(plugin, "s2")
+    engine = Engine.open(settings_of(home))
+    made, _ = engine.maintenance.full.make(tmp_path / "disk", time.time())
+    engine.close()
+    fresh = settings_of(tmp_path / "new" / "hermes")
+    there = paths.Home(fresh.hermes_home, fresh.home)
+    offswitch.turn_off(there, "s2")
+    offswitch.turn_on(there, "s2")  # this home knows better
+    restored = put_back(fresh, plan(fresh, made), time.time())
+    assert (offswitch.is_off(there, "s1"), offswitch.is_off(there, "s2")) == (True, False)
+    assert restored.off_again == 1
+    assert "off in 1 chat" in restored.line
+    engine = Engine.open(fresh)
+    since = engine.store.value("SELECT since FROM off_periods WHERE digest = ?", (digest_of("s1"),))
+    assert (fresh.home / "off" / digest_of("s1")).stat().st_mtime == since
+    engine.close()
+    # On again since, in the home the backup was made of:
+    offswitch.turn_on(plugin, "s1")
+    engine = Engine.open(settings_of(home))
+    engine.sessions.off.observe(time.time())
+    engine.close()
+    assert put_back(settings_of(home), plan(settings_of(home), made), time.time()).off_again == 0
+    assert (offswitch.is_off(plugin, "s1"), offswitch.is_off(plugin, "s2")) == (False, True)
+
+
+def test_what_a_crash_left_in_the_log_comes_back(lived: tuple[Path, Path]) -> None:
+    home, made = lived
+    settings = settings_of(home)
+    subprocess.run([sys.executable, "-c", _CRASHED, str(settings.database)], check=True, timeout=60)
+    assert Path(f"{settings.database}-wal").stat().st_size > 0
+    kept = put_back(settings, plan(settings, made), NOW + DAY).kept
+    put_back(settings, plan(settings, Path(kept)), NOW + 2 * DAY)
+    with sqlite3.connect(settings.database) as db:
+        assert db.execute("SELECT value FROM meta WHERE key = 'last'").fetchone() == ("turn",)
 
 
 def test_an_older_memory_knows_of_the_backup_it_came_from(lived: tuple[Path, Path]) -> None:

@@ -90,6 +90,7 @@ class FullBackup:
         """
         self._refuse(folder)
         folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        self._engine.sessions.off.observe(now)  # a chat that is off now is off in the copy
         with self._store.backing_up:
             sweep(folder)
             target = _free(folder / f"{_PREFIX}{stamp(now)}")

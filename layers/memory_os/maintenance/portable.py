@@ -46,10 +46,12 @@ def imported(facts: Facts, scope: Scope, records: Sequence[Any], now: float) -> 
 def _take(facts: Facts, scope: Scope, record: Any, now: float) -> str:
     statement, created_at = _statement(scope, record), _time(record, "created_at")
     with facts.store.write() as db:
-        if tombstones.forgotten_at(db, scope.key, content_hash(statement.text)) is not None:
-            return "forgotten"
         # At the time it was learned: an import makes nothing new, and no restatement of what is there.
         at = now if created_at is None else min(created_at, now)
+        forgotten = tombstones.forgotten_at(db, scope.key, content_hash(statement.text))
+        # Stated anew since it was forgotten, it counts; when something undated was stated, nobody knows.
+        if forgotten is not None and (created_at is None or at <= forgotten):
+            return "forgotten"
         if facts.find_same(db, statement, at) is not None:
             return "known"
         facts.state(statement, at)

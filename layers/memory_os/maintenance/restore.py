@@ -2,7 +2,7 @@
 
 Written back: memory.db, config.yaml and CREATIVE.md, which are ours; and files that are missing in the fabric and the wiki,
 which others write too. MEMORY.md, USER.md and SOUL.md belong to Hermes and the user: they stay as they are. Vectors are
-derived again. What was forgotten since the backup was made stays forgotten.
+derived again. What was forgotten since the backup was made stays forgotten, and what was said with memory off stays out.
 
 The caller holds the home's lock: no service runs.
 """
@@ -13,31 +13,26 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable
-from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_os import constants
 from memory_os.config import Settings, load_settings
 from memory_os.errors import BackupError, StoreError, StoreNewer
+from memory_os.maintenance.carried_over import apply, carried_over, read_only
 from memory_os.maintenance.copies import stamp
 from memory_os.maintenance.full_backup import DATABASE
 from memory_os.maintenance.manifest import MANIFEST, Manifest, digest, faults, inside, read_manifest
-from memory_os.memory import SHARED_SCOPE, Scope, content_hash
-from memory_os.store import is_damage, tombstones
+from memory_os.sessions.off import open_periods, switch_off_again
+from memory_os.store import is_damage
 from memory_os.store.schema import SCHEMA_VERSION
 from memory_os.workspace import CREATIVE_FILE
-
-if TYPE_CHECKING:
-    from memory_os.engine import Engine
 
 # The write-ahead log and its index belong to the file: a log of the old one must not be played into the new.
 SIDE_FILES = ("-wal", "-shm")
 _SHARED = ("fabric", "wiki")
 _STAGING = ".restoring-"
-# A shorter id may stand in any name.
-_ID_LEAST = 6
 
 
 @dataclass(slots=True)
@@ -62,22 +57,37 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was put in place. `kept` is the folder with what was there before; `forgotten_again` counts memories."""
+    """What was put in place, by path, beside memory.db. `kept` is the folder with what was there before; `forgotten_again`
+    counts memories, `off_again` chats."""
 
     source: str
     kept: str
-    replaced: int
-    added: int
+    replaced: list[str]
+    added: list[str]
     forgotten_again: int
+    off_again: int
     left: list[str]
 
     @property
     def line(self) -> str:
         """For a person."""
-        more = f", {self.added} missing files put back" if self.added else ""
+        more = f", {len(self.added)} missing files put back" if self.added else ""
+        more += f", {', '.join(Path(one).name for one in self.replaced)} replaced" if self.replaced else ""
         count = self.forgotten_again
         again = f"; {count} {'memory stays' if count == 1 else 'memories stay'} forgotten" if count else ""
+        if self.off_again:
+            again += f"; memory is off in {self.off_again} {'chat' if self.off_again == 1 else 'chats'}, as it was then"
         return f"memory.db restored from {self.source}{more}{again}; what was there is kept in {self.kept}"
+
+    @property
+    def lines(self) -> list[str]:
+        """The same, with every file that was replaced, put back, or left as it is."""
+        return [
+            self.line,
+            *(f"{one} replaced" for one in self.replaced),
+            *(f"{one} put back" for one in self.added),
+            *(f"left: {one}" for one in self.left),
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,31 +115,41 @@ def plan(settings: Settings, path: Path) -> Plan:
 
 
 def put_back(settings: Settings, wanted: Plan, now: float) -> Restored:
-    """Do it. Raises StoreError, BackupError or OSError; until everything is staged nothing was changed."""
+    """Do it. Raises StoreError, BackupError or OSError; until everything is staged nothing was changed.
+
+    Once memory.db is in place, a file that can't be written is named and stops no other.
+    """
     settings.home.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
     settings.backups_dir.mkdir(exist_ok=True, mode=constants.DIRECTORY_MODE)
     staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=settings.home))
+    replaced: list[str] = []
+    added: list[str] = []
+    left = list(wanted.left)
     try:
-        database, again = _staged(settings, wanted, staging, now)
+        staged = _staged(settings, wanted, staging)
         kept = Path(tempfile.mkdtemp(prefix=f"replaced-{stamp(now)}-", dir=settings.backups_dir))
-        current = [settings.database, *(Path(f"{settings.database}{suffix}") for suffix in SIDE_FILES)]
-        replaced = _move_aside(current, kept)
-        database.replace(settings.database)
-        for source, target in wanted.put:
-            replaced += _move_aside([target], kept)
-            _copy(source, target)
-        for source, target in wanted.add:
-            if not target.exists():
-                _copy(source, target)
+        _move_aside([settings.database, *(Path(f"{settings.database}{suffix}") for suffix in SIDE_FILES)], kept)
+        staged.database.replace(settings.database)
+        off_again = switch_off_again(settings.home, staged.off)
+        for source, target in wanted.put + wanted.add:
+            was_there = target.exists()
+            if was_there and (source, target) in wanted.add:
+                continue  # somebody wrote it meanwhile
+            try:
+                _copy(source, target, kept)
+            except OSError as error:
+                left.append(f"{target} could not be written ({error.strerror}); the copy is {source}")
+            else:
+                (replaced if was_there else added).append(str(target))
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return Restored(wanted.source, str(kept), replaced, len(wanted.add), again, wanted.left)
+    return Restored(wanted.source, str(kept), replaced, added, staged.forgotten, off_again, left)
 
 
 def _planned(settings: Settings, path: Path, manifest: Manifest) -> Plan:
     found = Plan(str(path), path / DATABASE)
-    forgotten = _forgotten_entries(settings)
     roots = {"fabric": settings.fabric_dir, "wiki": settings.vault / "wiki"}
+    forgotten = carried_over(settings.database).entry_ids
     for file in manifest.files:
         source = inside(path, file.path)
         root, _, rest = file.path.partition("/")
@@ -161,19 +181,31 @@ def _missing(found: Plan, source: Path, target: Path, sha256: str, forgotten: It
         found.left.append(f"{target} was changed since; the copy is {source}")
 
 
-def _staged(settings: Settings, wanted: Plan, staging: Path, now: float) -> tuple[Path, int]:
-    """memory.db as it will stand, opened and closed once by this version. Returns it, and what was forgotten again."""
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """memory.db as it will stand; what was `forgotten` again, and the chats that are `off` in it alone (digest, since)."""
+
+    database: Path
+    forgotten: int
+    off: list[tuple[str, float]]
+
+
+def _staged(settings: Settings, wanted: Plan, staging: Path) -> _Staged:
+    """Opened and closed once by this version."""
     home = staging / "home"
     staged = load_settings({}, hermes_home=home)
     staged.home.mkdir(parents=True, mode=constants.DIRECTORY_MODE)
     shutil.copyfile(wanted.database, staged.database)
+    log = Path(f"{wanted.database}-wal")
+    if log.exists() and not (wanted.database.parent / MANIFEST).exists():  # set aside after a crash: the last turns are in it
+        shutil.copyfile(log, f"{staged.database}-wal")
     # Imported late: the engine has maintenance among its parts.
     from memory_os.engine import Engine
 
-    since = _since(settings)
+    known = carried_over(settings.database)
     engine = Engine.open(staged)
     try:
-        again = _forget_again(engine, since, now)
+        again = apply(engine, known)
         with engine.store.write() as db:
             # Vectors of this collection may belong to a later text with the same id: all are written anew.
             db.execute("UPDATE passages SET indexed = 0")
@@ -182,79 +214,19 @@ def _staged(settings: Settings, wanted: Plan, staging: Path, now: float) -> tupl
                 db.execute("INSERT INTO passages_fts(passages_fts) VALUES('optimize')")
         if again:
             engine.store.vacuum()
+        here = {(name, since) for name, since, _ in known.periods}
+        off = [one for one in open_periods(engine.store) if one not in here]
         engine.store.checkpoint()
     finally:
         engine.close()
     staged.database.chmod(constants.FILE_MODE)
-    return staged.database, again
-
-
-@dataclass(frozen=True, slots=True)
-class _Since:
-    """What the memory that is replaced knows and an older one must: what was forgotten, and where backups were made."""
-
-    texts: dict[str, float] = field(default_factory=dict)  # tombstones: key -> when
-    entries: list[tuple[str, float]] = field(default_factory=list)  # of the fabric: ref, when
-    backups: list[tuple[str, float, int, str]] = field(default_factory=list)
-
-
-def _since(settings: Settings) -> _Since:
-    """Empty where there is no memory, or it can't be read any more."""
-    if settings.database.exists():
-        with suppress(sqlite3.Error), closing(_read_only(settings.database)) as db:
-            return _Since(
-                {row[0]: float(row[1]) for row in db.execute("SELECT hash, forgotten_at FROM tombstones")},
-                [tuple(row) for row in db.execute("SELECT ref, at FROM fabric_forgotten")],
-                [tuple(row) for row in db.execute("SELECT path, at, bytes, verified FROM backup_sets")],
-            )
-    return _Since()
-
-
-def _forgotten_entries(settings: Settings) -> list[str]:
-    """Ids of fabric entries that were forgotten; they stand in the names of their files."""
-    ids = (ref.rpartition(":")[2] for ref, _ in _since(settings).entries)
-    return [one for one in ids if len(one) >= _ID_LEAST]
-
-
-def _forget_again(engine: Engine, since: _Since, now: float) -> int:
-    """Take out of an old memory what a later one had forgotten. Returns how many memories went."""
-    count = _forget_texts(engine, since.texts, now)
-    for ref, _ in since.entries:
-        count += engine.index.remove(f"fabric:{ref}")
-    with engine.store.write() as db:
-        db.executemany(
-            "INSERT INTO tombstones(hash, forgotten_at) VALUES(?, ?)"
-            " ON CONFLICT(hash) DO UPDATE SET forgotten_at = max(forgotten_at, excluded.forgotten_at)",
-            list(since.texts.items()),
-        )
-        db.executemany("INSERT OR REPLACE INTO fabric_forgotten(ref, at) VALUES(?, ?)", since.entries)
-        db.executemany("DELETE FROM fabric_entries WHERE ref = ?", [(ref,) for ref, _ in since.entries])
-        db.executemany("INSERT OR IGNORE INTO backup_sets(path, at, bytes, verified) VALUES(?, ?, ?, ?)", since.backups)
-    return count
-
-
-def _forget_texts(engine: Engine, buried: dict[str, float], now: float) -> int:
-    store, count = engine.store, 0
-    for row in store.rows("SELECT id, scope, text, created_at FROM facts"):
-        key = tombstones.key(row["scope"], content_hash(row["text"]))
-        if buried.get(key, -1.0) >= row["created_at"]:
-            count += len(engine.facts.forget(row["id"], now))
-    for row in store.rows("SELECT id, scope, content_hash, said_at FROM messages"):
-        if buried.get(tombstones.key(row["scope"], row["content_hash"]), -1.0) >= row["said_at"]:
-            profile, _, user = row["scope"].partition("/")
-            count += engine.sessions.forget([row["id"]], Scope(user, profile), now)
-    for row in store.rows("SELECT source, content_hash FROM passages WHERE scope = ?", (SHARED_SCOPE,)):
-        if tombstones.key(SHARED_SCOPE, row["content_hash"]) in buried:
-            passages = engine.index.of_source(row["source"])
-            engine.index.replace(row["source"], [one for one in passages if one.content_hash != row["content_hash"]])
-            count += 1
-    return count
+    return _Staged(staged.database, again, off)
 
 
 def _check_database(path: Path) -> None:
     """Raises BackupError for what is damaged or not ours, StoreNewer, StoreError for what can't be read now."""
     try:
-        with closing(_read_only(path)) as db:
+        with read_only(path) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             names = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             findings = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
@@ -268,14 +240,7 @@ def _check_database(path: Path) -> None:
         raise BackupError(f"{path} is no sound memory.db: {'; '.join(findings)}.", cure="Take another backup.")
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
-    # Nobody has it open where no log is: then not even SQLite's side files are made.
-    unused = "" if Path(f"{path}-wal").exists() else "&immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unused}", uri=True, timeout=5)
-
-
-def _move_aside(paths: Iterable[Path], kept: Path) -> int:
-    moved = 0
+def _move_aside(paths: Iterable[Path], kept: Path) -> None:
     for path in paths:
         if path.exists():
             try:
@@ -283,14 +248,16 @@ def _move_aside(paths: Iterable[Path], kept: Path) -> int:
             except OSError:  # another file system
                 shutil.copy2(path, kept / path.name)
                 path.unlink()
-            moved += 1
-    return moved
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Complete or not at all."""
+def _copy(source: Path, target: Path, kept: Path) -> None:
+    """Complete or not at all; what is there is moved aside once all of it is written."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.restoring")
-    shutil.copyfile(source, partial)
-    partial.chmod(constants.FILE_MODE)
-    partial.replace(target)
+    try:
+        shutil.copyfile(source, partial)
+        partial.chmod(constants.FILE_MODE)
+        _move_aside([target], kept)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

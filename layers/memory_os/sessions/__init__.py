@@ -118,20 +118,22 @@ class Sessions:
 
     def import_history(self, limit: int = 500, now: float | None = None) -> Imported:
         """Take the next batch over from state.db. Never raises for a fault of that file: see `outcome` and `reason`."""
+        now = time.time() if now is None else now
+        # Whatever the settings: the next copy of memory.db should know which chats are off.
+        self.off.observe(now)
         capture = self.settings.values.capture
         if not (capture.enabled and capture.import_history):
             return Imported(outcome="off", reason="capture.import_history is off")
         if not self._importing.acquire(blocking=False):
             return Imported(reason="an import is running")
         try:
-            return self._import(limit, time.time() if now is None else now)
+            return self._import(limit, now)
         except StateDbUnavailable as problem:
             return self._unavailable(problem)
         finally:
             self._importing.release()
 
     def _import(self, limit: int, now: float) -> Imported:
-        self.off.observe(now)
         known = self._known()
         with open_state_db(self.settings.state_db) as host:
             batch = read_batch(host, known, limit, now)

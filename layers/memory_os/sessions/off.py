@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_os import constants
 from memory_os.config import Settings
 from memory_os.store import Store
 
 _OPEN = "SELECT digest FROM off_periods WHERE until IS NULL"
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 _ENDED = re.compile(r"^([0-9a-f]{32})\.ended-(\d{1,20})$")
 
 
@@ -115,6 +118,45 @@ class OffSwitch:
 def digest(name: str) -> str:
     """An id as a file name: ids may be any string a client sent, slashes included."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def carry_periods(db: sqlite3.Connection, periods: Iterable[tuple[str, float, float | None]]) -> None:
+    """Add periods that another copy of this memory knows (digest, since, until), in the caller's transaction.
+
+    An end that only one of the two knows counts, of two ends the later one.
+    """
+    for name, since, until in periods:
+        values = {"digest": name, "since": since, "until": until}
+        db.execute(
+            "UPDATE off_periods SET until = max(coalesce(until, :until), :until)"
+            " WHERE digest = :digest AND since = :since AND :until IS NOT NULL",
+            values,
+        )
+        db.execute(
+            "INSERT INTO off_periods(digest, since, until) SELECT :digest, :since, :until WHERE NOT EXISTS"
+            " (SELECT 1 FROM off_periods WHERE digest = :digest AND since = :since)",
+            values,
+        )
+
+
+def open_periods(store: Store) -> list[tuple[str, float]]:
+    """The chats that are noted as off: digest, since (epoch seconds)."""
+    return [(row["digest"], row["since"]) for row in store.rows("SELECT digest, since FROM off_periods WHERE until IS NULL")]
+
+
+def switch_off_again(home: Path, periods: Iterable[tuple[str, float]]) -> int:
+    """Write the markers of chats (digest, since) of which this home has none, neither off nor on again. Returns how many."""
+    folder, count = home / "off", 0
+    for name, since in periods:
+        if _DIGEST.fullmatch(name) and not any(folder.glob(f"{name}*")):
+            folder.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+            marker = folder / name
+            marker.touch(constants.FILE_MODE)
+            # Exact to the nanosecond, so that the marker's time is read back as the same number.
+            time_ns = int(since) * 10**9 + round((since - int(since)) * 1e9)
+            os.utime(marker, ns=(time_ns, time_ns))
+            count += 1
+    return count
 
 
 def _end_of(since: float, ended: Iterable[_Ended]) -> float:

@@ -105,5 +105,5 @@ def restore(invocation: Invocation, path: Path | None, dry_run: bool) -> int:
         invocation.show(lines, lambda out: out.print("\n".join(lines)))
         return OK
     restored = restore_backup(settings, path) if path else restore_database(settings)
-    invocation.show(restored.as_dict(), lambda out: out.print("\n".join([restored.line, *(f"left: {one}" for one in restored.left)])))
+    invocation.show(restored.as_dict(), lambda out: out.print("\n".join(restored.lines)))
     return OK

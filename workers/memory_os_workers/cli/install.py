@@ -98,7 +98,7 @@ def doctor(invocation: Invocation, restore: bool) -> int:
         from memory_os_workers.setup.restore import restore_database
 
         restored = restore_database(invocation.settings)
-        invocation.show(restored.as_dict(), lambda out: out.print(restored.line))
+        invocation.show(restored.as_dict(), lambda out: out.print("\n".join(restored.lines)))
         return OK
     return _examine(invocation)
 
