@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +20,36 @@ def faulty(new_home: Make) -> Installed:
 
 
 @pytest.fixture
-def gone_interpreter(faulty: Installed) -> Iterator[str]:
+def launched_by(faulty: Installed) -> Iterator[Callable[[str], None]]:
+    """Says which interpreter the plugin starts the service with."""
     launch = faulty.hermes.path / "plugins" / "memory-os" / "launch.json"
     before = launch.read_text("utf-8")
-    python = "/nonexistent/bin/python"
-    launch.write_text(json.dumps({**json.loads(before), "python": python}), "utf-8")
-    yield python
+
+    def choose(python: str) -> None:
+        launch.write_text(json.dumps({**json.loads(before), "python": python}), "utf-8")
+
+    yield choose
     launch.write_text(before, "utf-8")
+
+
+@pytest.fixture
+def gone_interpreter(launched_by: Callable[[str], None]) -> str:
+    python = "/nonexistent/bin/python"
+    launched_by(python)
+    return python
+
+
+@pytest.fixture
+def upgrade(faulty: Installed, launched_by: Callable[[str], None], tmp_path: Path) -> Path:
+    """The mark of a `setup.sh` that replaces the package: nothing of it can be imported as long as it stands."""
+    python, mark = tmp_path / "venv" / "bin" / "python", tmp_path / "venv" / ".upgrading"
+    python.parent.mkdir(parents=True)
+    upgraded = f'[ -e "{mark}" ] && {{ echo "error: No module named memory_os" >&2; exit 4; }}'
+    python.write_text(f'#!/bin/sh\n{upgraded}\nexec "{faulty.memory_os.python}" "$@"\n')
+    python.chmod(0o755)
+    mark.write_text(f"{os.getpid()}\n")
+    launched_by(str(python))
+    return mark
 
 
 def _told_and_answered(installed: Installed, text: str) -> None:
@@ -42,6 +67,17 @@ def test_an_interpreter_that_is_gone(faulty: Installed, gone_interpreter: str) -
     faulty.memory_os.start()
     faulty.memory_os.settle()
     assert "wheelhouse" in faulty.oneshot("Where does the tide table hang?").injected, "nothing was lost"
+    faulty.memory_os.stop()
+
+
+def test_an_upgrade_meanwhile(faulty: Installed, upgrade: Path) -> None:
+    """Nothing failed, so nothing is told, and the first turn after it has what was said in it."""
+    _told_and_answered(faulty, "The lifebuoy is behind the coal hatch.")
+    status = faulty.memory_os.json("status", expect=3)
+    assert not status["last_error"] and status["spool_depth"] >= 1
+    upgrade.unlink()
+    assert "coal hatch" in faulty.oneshot("Where is the lifebuoy?").injected
+    assert faulty.memory_os.status()["service"]["pid"]
     faulty.memory_os.stop()
 
 
