@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from memory_os.engine import Engine
 from memory_os.errors import BackupError, StoreNewer
 from memory_os.facts.fact import Statement
 from memory_os.maintenance import restore
+from memory_os.maintenance.manifest import digest
 from memory_os.maintenance.portable import exported, imported
 from memory_os.maintenance.restore import plan, put_back
 from memory_os.memory import Scope
@@ -123,6 +125,91 @@ def test_into_an_empty_home(lived: tuple[Path, Path], tmp_path: Path) -> None:
     assert {f"{root / name} put back" for name in names} <= set(restored.lines)
     assert not (fresh.hermes_home / "memories" / "MEMORY.md").exists()
     assert any("MEMORY.md" in line for line in restored.left)
+
+
+def test_a_configuration_that_is_there_stays(lived: tuple[Path, Path]) -> None:
+    """What was closed since the backup is not opened by a restore."""
+    home, made = lived
+    settings = settings_of(home)
+    closed = "capture: {enabled: false}\nmodels: {provider: none}\n"
+    settings.config_file.write_text(closed)
+    restored = put_back(settings, plan(settings, made), NOW + DAY)
+    assert settings.config_file.read_text() == closed
+    assert any(str(made / "config.yaml") in line and "stays as it is" in line for line in restored.left)
+
+
+def backed_up(tmp_path: Path, config: str, **folders: Path) -> Path:
+    """A full backup of a home with this configuration, whose fabric and wiki are in `folders`."""
+    home = tmp_path / "first" / "hermes"
+    (home / "memory-os").mkdir(parents=True)
+    (home / "memory-os" / "config.yaml").write_text(config)
+    for file in (folders["fabric"] / "note-a1b2c3d4.md", folders["vault"] / "wiki" / "turbine.md"):
+        file.parent.mkdir(parents=True)
+        file.write_text("as it was\n")
+    engine = Engine.open(settings_of(home))
+    made, _ = engine.maintenance.full.make(tmp_path / "disk", NOW)
+    engine.close()
+    return made
+
+
+def test_files_land_where_the_restored_configuration_looks(tmp_path: Path) -> None:
+    fabric, vault = tmp_path / "first" / "shared", tmp_path / "first" / "notes"
+    made = backed_up(tmp_path, f"fabric_dir: {fabric}\nvault_path: {vault}\n", fabric=fabric, vault=vault)
+    (fabric / "note-a1b2c3d4.md").unlink()
+    shutil.rmtree(vault)  # can be made again: the folder above it is there
+    fresh = settings_of(tmp_path / "second" / "hermes")
+    restored = put_back(fresh, plan(fresh, made), NOW + DAY)
+    after = settings_of(fresh.hermes_home)
+    assert (after.fabric_dir, after.vault) == (fabric, vault)
+    assert (fabric / "note-a1b2c3d4.md").exists()
+    assert (vault / "wiki" / "turbine.md").exists()
+    assert not any("not taken over" in line for line in restored.left)
+
+
+def test_folders_of_another_machine_are_not_taken_over(tmp_path: Path) -> None:
+    away = tmp_path / "first" / "elsewhere"
+    fabric, vault = away / "shared", away / "notes"
+    config = f"# mine\nagent: blue\nfabric_dir: {fabric}\nvault_path: {vault}\n"
+    made = backed_up(tmp_path, config, fabric=fabric, vault=vault)
+    shutil.rmtree(tmp_path / "first")
+    fresh = settings_of(tmp_path / "second" / "hermes")
+    wanted = plan(fresh, made)
+    restored = put_back(fresh, wanted, NOW + DAY)
+    after = settings_of(fresh.hermes_home)
+    assert (after.agent, after.origins.keys()) == ("blue", {"agent"})
+    assert after.config_file.read_text().startswith("# mine\n")
+    assert (after.fabric_dir / "note-a1b2c3d4.md").is_relative_to(fresh.hermes_home)
+    assert (after.fabric_dir / "note-a1b2c3d4.md").exists()
+    assert (after.vault / "wiki" / "turbine.md").exists()
+    assert not away.exists()
+    for key in ("fabric_dir", "vault_path"):
+        assert any(line.startswith(f"{key} is not taken over") for line in restored.left)
+    assert set(wanted.left) <= {line.removeprefix("left: ") for line in wanted.lines()}
+
+
+def test_a_variable_of_this_machine_goes_before_the_restored_configuration(tmp_path: Path) -> None:
+    fabric, vault = tmp_path / "first" / "shared", tmp_path / "first" / "notes"
+    made = backed_up(tmp_path, f"fabric_dir: {fabric}\nvault_path: {vault}\n", fabric=fabric, vault=vault)
+    here = tmp_path / "here"
+    fresh = load_settings({"FABRIC_DIR": str(here)}, hermes_home=tmp_path / "second" / "hermes")
+    put_back(fresh, plan(fresh, made), NOW + DAY)
+    assert (here / "note-a1b2c3d4.md").exists()
+
+
+def test_a_configuration_that_is_none_is_not_put_back(tmp_path: Path) -> None:
+    folders = {"fabric": tmp_path / "first" / "hermes" / "fabric", "vault": tmp_path / "first" / "hermes" / "vault"}
+    made = backed_up(tmp_path, "agent: blue\n", **folders)
+    manifest = json.loads((made / "manifest.json").read_text())
+    (made / "config.yaml").write_text("no_such_key: 1\n")
+    for file in manifest["files"]:
+        if file["path"] == "config.yaml":
+            file["sha256"] = digest(made / "config.yaml")
+    (made / "manifest.json").write_text(json.dumps(manifest))
+    fresh = settings_of(tmp_path / "second" / "hermes")
+    restored = put_back(fresh, plan(fresh, made), NOW + DAY)
+    assert not fresh.config_file.exists()
+    assert any("no_such_key" in line for line in restored.left)
+    assert (fresh.fabric_dir / "note-a1b2c3d4.md").exists()
 
 
 def test_a_file_that_cannot_be_written_is_named_and_stops_no_other(lived: tuple[Path, Path]) -> None:

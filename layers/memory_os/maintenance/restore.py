@@ -1,8 +1,9 @@
 """Putting a backup back: everything is read and checked first, then what it replaces is moved aside, never deleted.
 
-Written back: memory.db, config.yaml and CREATIVE.md, which are ours; and files that are missing in the fabric and the wiki,
-which others write too. MEMORY.md, USER.md and SOUL.md belong to Hermes and the user: they stay as they are. Vectors are
-derived again. What was forgotten since the backup was made stays forgotten, and what was said with memory off stays out.
+Written back: memory.db and CREATIVE.md, which are ours; config.yaml where none is; and files that are missing in the fabric
+and the wiki, which others write too. A config.yaml that is there stays: an older one might open again what was closed since.
+MEMORY.md, USER.md and SOUL.md belong to Hermes and the user: they stay as they are. Vectors are derived again. What was
+forgotten since the backup was made stays forgotten, and what was said with memory off stays out.
 
 The caller holds the home's lock: no service runs.
 """
@@ -24,6 +25,7 @@ from memory_os.maintenance.carried_over import apply, carried_over, read_only
 from memory_os.maintenance.copies import stamp
 from memory_os.maintenance.full_backup import DATABASE
 from memory_os.maintenance.manifest import MANIFEST, Manifest, digest, faults, inside, read_manifest
+from memory_os.maintenance.placing import Placing, config_without, placing
 from memory_os.sessions.off import open_periods, switch_off_again
 from memory_os.store import is_damage
 from memory_os.store.schema import SCHEMA_VERSION
@@ -43,6 +45,7 @@ class Plan:
     database: Path
     put: list[tuple[Path, Path]] = field(default_factory=list)  # (from the backup, to), replacing what is there
     add: list[tuple[Path, Path]] = field(default_factory=list)  # (from the backup, to), where nothing is
+    without: tuple[str, ...] = ()  # keys that config.yaml is put back without
     left: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
@@ -136,7 +139,7 @@ def put_back(settings: Settings, wanted: Plan, now: float) -> Restored:
             if was_there and (source, target) in wanted.add:
                 continue  # somebody wrote it meanwhile
             try:
-                _copy(source, target, kept)
+                _copy(source, target, kept, wanted.without if target == settings.config_file else ())
             except OSError as error:
                 left.append(f"{target} could not be written ({error.strerror}); the copy is {source}")
             else:
@@ -147,21 +150,34 @@ def put_back(settings: Settings, wanted: Plan, now: float) -> Restored:
 
 
 def _planned(settings: Settings, path: Path, manifest: Manifest) -> Plan:
-    found = Plan(str(path), path / DATABASE)
-    roots = {"fabric": settings.fabric_dir, "wiki": settings.vault / "wiki"}
+    config = next((inside(path, file.path) for file in manifest.files if file.path == "config.yaml"), None)
+    places = placing(settings, config)
+    found = Plan(str(path), path / DATABASE, without=tuple(places.without))
     forgotten = carried_over(settings.database).entry_ids
     for file in manifest.files:
         source = inside(path, file.path)
         root, _, rest = file.path.partition("/")
         if file.path == "config.yaml":
-            _choose(found, source, settings.config_file)
+            _configure(found, settings, source, places)
         elif file.path == f"memories/{CREATIVE_FILE}":
             _choose(found, source, settings.memories_dir / CREATIVE_FILE)
         elif root in _SHARED:
-            _missing(found, source, inside(roots[root], rest), file.sha256, forgotten)
+            _missing(found, source, inside(places.roots[root], rest), file.sha256, forgotten)
         elif file.path != DATABASE:
             found.left.append(f"{file.path} is Hermes's and yours; the copy is {source}")
     return found
+
+
+def _configure(found: Plan, settings: Settings, source: Path, places: Placing) -> None:
+    """The configuration that is there stays: what it keeps private, an older one may not open again unasked."""
+    target = settings.config_file
+    if places.refused:
+        found.left.append(f"{source} is not put back: {places.refused}")
+    elif not target.exists():
+        found.add.append((source, target))
+        found.left += places.notes
+    elif digest(target) != digest(source):
+        found.left.append(f"{target} stays as it is; the backup's differs from it: {source}")
 
 
 def _choose(found: Plan, source: Path, target: Path) -> None:
@@ -250,12 +266,15 @@ def _move_aside(paths: Iterable[Path], kept: Path) -> None:
                 path.unlink()
 
 
-def _copy(source: Path, target: Path, kept: Path) -> None:
-    """Complete or not at all; what is there is moved aside once all of it is written."""
+def _copy(source: Path, target: Path, kept: Path, without: tuple[str, ...]) -> None:
+    """Complete or not at all; what is there is moved aside once all of it is written. `without`: keys of a config.yaml."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.restoring")
     try:
-        shutil.copyfile(source, partial)
+        if without:
+            partial.write_bytes(config_without(source, without))
+        else:
+            shutil.copyfile(source, partial)
         partial.chmod(constants.FILE_MODE)
         _move_aside([target], kept)
         partial.replace(target)

@@ -90,7 +90,7 @@ def restore(invocation: Invocation, path: Path | None, dry_run: bool) -> int:
     """Put a backup back; what it replaces is kept beside the backups.
 
     PATH is a full backup's folder or a copy of memory.db. Without it the newest sound one takes the place of a damaged or
-    lost memory.db. The service is stopped; the next turn starts it again.
+    lost memory.db. A config.yaml that is there stays as it is. The service is stopped; the next turn starts it again.
     """
     from memory_os.maintenance.restore import plan
 
