@@ -218,7 +218,7 @@ def test_a_sender_who_forgets_takes_no_home_its_last_copy(engine: Engine) -> Non
     found = engine.call_tool("memory_forget", {"id": handle}, GATEWAY)
     assert found["forgotten"]["full backups deleted"] == 1 and "set-aside copies deleted" not in found["forgotten"]
     assert any(str(aside) in note and "Delete the folder" in note for note in found["notes"])
-    assert PENDING_NOTE in found["notes"]
+    assert PENDING_NOTE in found["notes"] and found["status"] == "forgotten"
     (copy,) = engine.settings.backups_dir.glob("memory-*.db")
     assert b"quixoticpassphrase" not in copy.read_bytes() and b"port 8443" in copy.read_bytes()
     status = engine.status()
@@ -263,6 +263,7 @@ def test_without_a_copy_in_its_place_a_set_stays_is_named_and_goes_with_the_next
         patch.setattr(engine.store, "backup", full)
         found = engine.call_tool("memory_forget", {"id": handle}, GATEWAY)
     assert old.exists() and any(str(old) in note and "No space left" in note for note in found["notes"])
+    assert found["status"] == "incomplete"
     assert engine.maintenance.status()["holding_forgotten"] == [str(old)]
     assert made(engine, NOW + DAY) != old
     assert not old.exists() and engine.maintenance.status()["holding_forgotten"] == []

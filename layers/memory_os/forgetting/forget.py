@@ -44,7 +44,7 @@ class Forget:
         self._meaning = Meaning(store, index, sessions, facts, documents)
         self._removal = Removal(index, sessions, facts, fabric, documents, self.workspace)
         # What other rooms know of it; the engine sets these. Full backups that hold what goes:
-        self.drop_backups: DropBackups = lambda now, at_this_machine: ({}, [])
+        self.drop_backups: DropBackups = lambda now, at_this_machine: ({}, [], [])
         # Facts that were derived from these facts:
         self.derived_from: Callable[[Sequence[int]], list[int]] = lambda facts: []
         # Facts and passages that were extracted from these turns of a scope:

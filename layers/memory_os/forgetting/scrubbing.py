@@ -16,8 +16,8 @@ from memory_os.tooling import Caller
 __all__ = ["DropBackups", "scrub"]
 
 # Deletes full backups, and what a restore set aside if the person at this machine forgets: how many of each went, and what is
-# said of the rest.
-DropBackups = Callable[[float, bool], tuple[dict[str, int], list[str]]]
+# said of the rest: what is meant to stay, and what should have gone.
+DropBackups = Callable[[float, bool], tuple[dict[str, int], list[str], list[str]]]
 
 
 def scrub(store: Store, drop_backups: DropBackups, caller: Caller, gone: Gone) -> None:
@@ -34,9 +34,10 @@ def scrub(store: Store, drop_backups: DropBackups, caller: Caller, gone: Gone) -
     if caller.scope.profile == SCRATCH_PROFILE:  # written a moment ago: in no backup
         return
     gone.counts["backups renewed"] = _renew_backups(store, now, gone)
-    counts, notes = drop_backups(now, _at_this_machine(caller))
+    counts, notes, unfinished = drop_backups(now, _at_this_machine(caller))
     gone.counts.update(counts)
     gone.notes += notes
+    gone.unfinished += unfinished
 
 
 def _at_this_machine(caller: Caller) -> bool:

@@ -119,12 +119,12 @@ class FullBackup:
         rows = self._store.rows("SELECT * FROM backup_sets ORDER BY at DESC")
         return [dict(row) for row in rows if Path(row["path"]).is_dir()]
 
-    def drop(self, now: float, at_this_machine: bool) -> tuple[dict[str, int], list[str]]:
+    def drop(self, now: float, at_this_machine: bool) -> tuple[dict[str, int], list[str], list[str]]:
         """Delete what full backups keep of something that was forgotten; the next set is made within a minute.
 
         No home is left without a copy of memory.db: one is made first. What a restore set aside may be the only copy of
         something; it goes when a person at this machine forgets, and is named for as long as it stays. Returns how many of
-        each went, and what is to be said of the rest. Waits for a backup that is being made.
+        each went, what is to be said, and what should have gone and is left. Waits for a backup that is being made.
         """
         folder = self._settings.backups_dir
         with self._store.backing_up:
@@ -133,23 +133,27 @@ class FullBackup:
             for path in [*([] if fault else full), *(aside if at_this_machine else [])]:
                 shutil.rmtree(path, ignore_errors=True)
             gone = [path for path in full if not path.exists()]
-            with self._store.write() as db:
-                db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in gone])
-                if gone:
-                    db.execute(
-                        "INSERT INTO duties(name, due_at) VALUES('full_backup', ?)"
-                        " ON CONFLICT(name) DO UPDATE SET due_at = excluded.due_at",
-                        (now,),
-                    )
-                    self._store.set_meta(_PENDING, str(now))
-                left = {*self.holding(), *(str(path) for path in (*full, *aside) if path.exists())}
-                self._store.set_meta(_HOLDING, json.dumps(sorted(left)))
+            self._note_dropped(gone, [path for path in (*full, *aside) if path.exists()], now)
         notes = [f"{path} still holds it, a backup that was made there; delete it. Restoring it forgets this again."
                  for path in sorted({str(one["path"]) for one in self.listed()} - {str(one) for one in full})]  # fmt: skip
-        notes += [f"{path} still holds it: {fault or why_kept(path)}" for path in (*full, *aside) if path.exists()]
+        left = [f"{path} still holds it: {fault or why_kept(path)}" for path in full if path.exists()]
+        kept = [f"{path} still holds it: {why_kept(path)}" for path in aside if path.exists()]
+        counts = {"full backups deleted": len(gone), "set-aside copies deleted": len(aside) - len(kept)}
         notes += [PENDING_NOTE] if gone else []
-        counts = {"full backups deleted": len(gone), "set-aside copies deleted": sum(not one.exists() for one in aside)}
-        return counts, notes
+        return (counts, notes, left + kept) if at_this_machine else (counts, notes + kept, left)
+
+    def _note_dropped(self, gone: list[Path], left: list[Path], now: float) -> None:
+        """On record: that the next set is due in place of those that are gone, and what of the home's backups is left."""
+        with self._store.write() as db:
+            db.executemany("DELETE FROM backup_sets WHERE path = ?", [(str(path),) for path in gone])
+            if gone:
+                db.execute(
+                    "INSERT INTO duties(name, due_at) VALUES('full_backup', ?)"
+                    " ON CONFLICT(name) DO UPDATE SET due_at = excluded.due_at",
+                    (now,),
+                )
+                self._store.set_meta(_PENDING, str(now))
+            self._store.set_meta(_HOLDING, json.dumps(sorted({*self.holding(), *map(str, left)})))
 
     def holding(self) -> list[str]:
         """Folders in the home's backups that still hold something forgotten."""
