@@ -111,3 +111,19 @@ def test_a_standing_wish(wish: str, other: str) -> None:
 def test_any_text_is_read(text: str) -> None:
     found = asks_when(text), asks_of_oneself(text), tells_time(text), states_wish(text)
     assert {type(one) for one in found} == {bool}
+
+
+def test_every_way_to_say_a_wish_is_seen() -> None:
+    """Whatever the pattern knows has a word among those that are looked for first."""
+    ways = [
+        *("Always so", "Never so", "Immer so", "Nie so", "Niemals so", "Sempre", "Nunca", "Всегда так"),
+        *("Никогда", "دائما", "دائمًا", "دائماً", "so from now on", "so I'd rather", "so I prefer"),
+        *("总是", "永远", "一律", "常に", "いつも", "必ず", "so please always do", "so please never do"),
+        *("ok ab jetzt", "ok ab sofort", "ok von nun an", "ok künftig", "ok ich bevorzuge", "ok ich hätte lieber", "ok ich mag lieber"),
+        *("ok ich möchte lieber", "das ist mir lieber", "ok de agora em diante", "ok a partir de agora", "ok prefiro", "ok preferiria"),
+        *("ну отныне", "ну впредь", "ну предпочитаю", "ну предпочёл бы", "ну предпочел бы", "ну предпочла бы"),
+        *("من الآن فصاعدا", "أفضّل", "أنا أفضل"),
+        *("从现在起", "今后请", "以后都", "我更喜欢", "我偏好", "我宁愿", "今後は", "これからは", "方がいい", "ほうが良い", "方が好き"),
+    ]
+    assert [way for way in ways if not states_wish(way)] == []
+    assert [way for way in ways if not states_wish(way.upper())] == []

@@ -73,7 +73,7 @@ def query_terms(text: str) -> list[str]:
     is Latin in a Japanese one is its name or number.
     """
     normalised = _normalised(text)
-    runs = _UNSPACED_RUN.findall(_asked_about(normalised))
+    runs = [] if normalised.isascii() else _UNSPACED_RUN.findall(_asked_about(normalised))
     grams = list(dict.fromkeys(gram for run in runs for gram in _bigrams(run) if not _HIRAGANA.match(gram)))
     words = _word_terms(normalised)
     room = MAX_QUERY_TERMS - min(len(grams), MAX_QUERY_TERMS // 2)
@@ -96,10 +96,11 @@ def _asking() -> re.Pattern[str]:
 
 def _word_terms(normalised: str) -> list[str]:
     found: dict[str, None] = {}
-    words = [word.casefold() for word in _WORD.findall(_UNSPACED_RUN.sub(" ", normalised))]
+    spaced = normalised if normalised.isascii() else _UNSPACED_RUN.sub(" ", normalised)
+    words = [word.casefold() for word in _WORD.findall(spaced)]
     stop = function_words(tuple(dict.fromkeys(words)))
     for word in words:
-        parts = _PART.findall(word)
+        parts = () if word.isalnum() else _PART.findall(word)
         if len(parts) > 1:  # "redis-port": the phrase, and each half of it
             found.update((part, None) for part in (word, *parts) if len(part) > 1)
         elif word not in stop or word[-1] in "+#":  # "c" may be a function word, "c++" isn't
