@@ -300,7 +300,8 @@ def test_of_the_same_words_only_what_was_said_before_goes(lived: tuple[Path, Pat
     assert messages(home) == ["The canteen closes at two."]
 
 
-def test_what_was_said_while_off_stays_out_of_an_older_memory(lived: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_was_said_while_off_stays_out_of_an_older_memory(lived: tuple[Path, Path], lost: bool) -> None:
     home, made = lived
     settings, plugin = settings_of(home), paths.Home(home, home / "memory-os")
     host = HostDb(home / "state.db")
@@ -315,7 +316,10 @@ def test_what_was_said_while_off_stays_out_of_an_older_memory(lived: tuple[Path,
     engine.close()
     said = messages(home)
     assert said == ["The canteen closes at two.", "The archive is in the cellar."]
-    assert list((home / "memory-os" / "off").iterdir()) == []
+    if lost:
+        settings.database.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8000)
+    else:
+        shutil.rmtree(home / "memory-os" / "off")
     put_back(settings, plan(settings, made), time.time())
     assert messages(home) == []
     engine = Engine.open(settings)

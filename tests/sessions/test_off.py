@@ -7,7 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from memory_os.sessions.off import digest
+from memory_os.sessions.off import ENDED_KEPT_S, digest
 
 from sessions.conftest import Memory, open_memory, switch_off, switch_on
 
@@ -44,7 +44,10 @@ def test_a_period_noted_late_is_taken_from_the_renamed_marker(memory: Memory) ->
     assert off.is_off("s1", 1500.0)
     assert not off.is_off("s1", 2500.0)
     assert not off.is_off("s1")
+    assert len(list(marker.parent.iterdir())) == 1
+    off.observe(5000.0 + ENDED_KEPT_S)
     assert list(marker.parent.iterdir()) == []
+    assert [tuple(row) for row in memory.store.rows("SELECT since, until FROM off_periods")] == [(1000.0, 2000.0)]
 
 
 def test_on_again_counts_at_once_and_what_was_said_meanwhile_stays_off(memory: Memory) -> None:
@@ -77,16 +80,17 @@ def test_off_and_on_several_times_before_anybody_looks(memory: Memory) -> None:
     assert [tuple(row) for row in rows] == [(1000.0, 1500.0), (3000.0, 3500.0), (5000.0, None)]
 
 
-def test_a_marker_that_outlived_its_note_is_noted_once(memory: Memory) -> None:
+def test_a_memory_that_knows_nothing_of_it_takes_it_from_the_renamed_marker(memory: Memory) -> None:
+    """As after memory.db was lost and an older copy restored."""
     off = memory.sessions.off
     marker = switch_off(memory, "s1", 1000.0)
-    ended = marker.rename(f"{marker}.ended-{int(2000e9)}")
+    marker.rename(f"{marker}.ended-{int(2000e9)}")
     off.observe(3000.0)
-    ended.touch()
-    os.utime(ended, (1000.0, 1000.0))
+    with memory.store.write() as db:
+        db.execute("DELETE FROM off_periods")
+    assert off.is_off("s1", 1500.0)
     off.observe(4000.0)
-    assert memory.store.value("SELECT count(*) FROM off_periods") == 1
-    assert not ended.exists()
+    assert [tuple(row) for row in memory.store.rows("SELECT since, until FROM off_periods")] == [(1000.0, 2000.0)]
 
 
 def test_by_the_settings(tmp_path: Path) -> None:

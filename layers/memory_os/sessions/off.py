@@ -3,7 +3,7 @@
 The switch is a file the plugin also reads and writes, so that it works without the service: `off/<digest>` in our
 home, of the session id or of the host's key for the chat; switched on again, it is gone, or renamed to
 `<digest>.ended-<nanoseconds>`. We keep note of the time between: what was said in it must not come in later from
-state.db, when memory is on again.
+state.db, when memory is on again. A renamed marker stays for some weeks, for an older memory.db that is restored.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from memory_os.config import Settings
 from memory_os.store import Store
 
 _OPEN = "SELECT digest FROM off_periods WHERE until IS NULL"
+# How long a renamed marker stays once it is noted. Where memory.db is lost and an older copy restored, nothing else knows what
+# was said meanwhile; the oldest full backup kept is four weeks old.
+ENDED_KEPT_S = 35 * 86_400.0
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _ENDED = re.compile(r"^([0-9a-f]{32})\.ended-(\d{1,20})$")
 
@@ -66,10 +69,11 @@ class OffSwitch:
 
     def observe(self, now: float) -> None:
         """Note which chats are off, and until when those were that no longer are. Writes only where something changed."""
-        if not self._ended() and self._markers().keys() == {row["digest"] for row in self.store.rows(_OPEN)}:
+        noted = self._markers().keys() == {row["digest"] for row in self.store.rows(_OPEN)}
+        if noted and all(self._is_noted(one) and not _is_outdated(one, now) for one in self._ended()):
             return
         with self.store.write() as db:
-            # Looked at again, inside: whoever observes at the same time may have noted and removed them.
+            # Looked at again, inside: another may have switched and noted it meanwhile.
             ended, present = self._ended(), self._markers()
             for one in ended:
                 _end(db, one)
@@ -79,7 +83,12 @@ class OffSwitch:
             for name in known - present.keys():
                 db.execute("UPDATE off_periods SET until = ? WHERE digest = ? AND until IS NULL", (now, name))
         for one in ended:
-            one.path.unlink(missing_ok=True)
+            if _is_outdated(one, now):
+                one.path.unlink(missing_ok=True)
+
+    def _is_noted(self, one: _Ended) -> bool:
+        found = self.store.row("SELECT 1 FROM off_periods WHERE digest = ? AND until = ?", (one.digest, one.until))
+        return found is not None
 
     def _was_off(self, name: str, at: float) -> bool:
         """By what is noted, and by the renamed markers that are yet to be."""
@@ -164,8 +173,12 @@ def _end_of(since: float, ended: Iterable[_Ended]) -> float:
     return next((one.until for one in ended if one.until >= since), math.inf)
 
 
+def _is_outdated(one: _Ended, now: float) -> bool:
+    return one.until < now - ENDED_KEPT_S
+
+
 def _end(db: sqlite3.Connection, one: _Ended) -> None:
-    """Again it changes nothing: the marker may outlive the commit."""
+    """Again it changes nothing: the marker outlives the commit."""
     values = {"digest": one.digest, "since": one.since, "until": one.until}
     closed = db.execute(
         "UPDATE off_periods SET until = :until WHERE digest = :digest AND until IS NULL AND since <= :until", values
