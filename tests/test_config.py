@@ -98,6 +98,12 @@ def test_a_wrong_key_or_value_is_named(home: Path, text: str, key: str) -> None:
     assert caught.value.message.startswith(f"{key} (config.yaml)")
 
 
+def test_a_null_character_is_refused_with_its_key(home: Path) -> None:
+    (home / "memory-os" / "config.yaml").write_text('vault_path: "a\\0b"\n')
+    with pytest.raises(ConfigError, match=r"vault_path \(config.yaml\) holds a null character"):
+        load_settings({}, hermes_home=home)
+
+
 def test_an_error_lists_accepted_values_as_they_must_be_written(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"'DEBUG', 'INFO', 'WARNING' or 'ERROR', not 'debug'"):
         load(home, "service: {log_level: debug}")
