@@ -14,13 +14,13 @@ from typing import Any
 
 from memory_os.config import Settings
 
-# Of a use, this part at its beginning says nothing of its slope: what is remembered of the last 4,096 passages is full after
-# some 2,000 turns, and threads and their connections come to be.
+# Of a use, this part at its beginning says nothing of its slope: what is remembered of the wording and handles of passages is full
+# after some 2,000 turns, and threads and their connections come to be.
 _WARMING = 0.5
 _LOOKS = 3
-# MB of its own that a service may hold more after 1,000 turns, once warm. The engine keeps 0.85 kB a passage in memory
-# (docs/scale.md: 76 MB more at 100,000 than at 10,000), which are 2 MB for the 2,000 of so many turns, and looks scatter by
-# as much. The smallest thing that was ever kept of each turn by mistake (what it was given) came to 10.
+# MB of its own that a service may hold more after 1,000 turns, once warm. The vector engine keeps 0.95 kB a point in memory
+# (measured alone), which are 2 MB for the 2,000 of so many turns; what is remembered of words fills by 1, and looks scatter by 4.
+# The smallest thing that was ever kept of each turn by mistake (what it was given) came to 10.
 SLOPE_MOST_MB = 5.0
 # Below so many turns the caches are still filling, and there is no slope to be judged.
 SLOPE_FROM_TURNS = 4000
