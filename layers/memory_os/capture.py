@@ -214,7 +214,8 @@ class Capture:
     def _was_forgotten(self, text: str, scope: Scope, at: float) -> bool:
         """By the text as a fact keeps it: without its secrets."""
         with self.store.write() as db:
-            return tombstones.is_forgotten(db, scope.key, content_hash(redact(text)[0]), at)
+            said = content_hash(redact(text)[0])
+            return any(tombstones.is_forgotten(db, one, said, at) for one in scope.own)
 
     def _scope(self, record: Mapping[str, Any]) -> Scope:
         profile = _string(record, "profile") or self.settings.profile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -37,10 +38,14 @@ class Author(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory is read or written. `user` is `local` for the terminal, `<platform>:<sender>` for a gateway user."""
+    """Whose memory is read or written. `user` is `local` for the terminal, `<platform>:<sender>` for a gateway user.
+
+    `others` are the names this person goes by besides (`scopes.aliases`): what was said under them is read, never written to.
+    """
 
     user: str = "local"
     profile: str = "default"
+    others: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> str:
@@ -48,9 +53,19 @@ class Scope:
         return f"{self.profile}/{self.user}"
 
     @property
+    def own(self) -> tuple[str, ...]:
+        """The scope keys of this person: the one written to first, then those of their other names."""
+        return (self.key, *(f"{self.profile}/{name}" for name in self.others))
+
+    @property
+    def own_listed(self) -> str:
+        """`own` as a JSON list, for SQL's `scope IN (SELECT value FROM json_each(?))`."""
+        return json.dumps(self.own)
+
+    @property
     def readable(self) -> tuple[str, ...]:
         """The scope keys this reader may see: their own, and what is shared by fabric or documents."""
-        return (self.key, SHARED_SCOPE)
+        return (*self.own, SHARED_SCOPE)
 
 
 SHARED_SCOPE = "shared"

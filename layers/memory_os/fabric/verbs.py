@@ -186,9 +186,10 @@ class Verbs:
     def telemetry(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """The caller's last recalls and tool calls, newest first, and what became of them."""
         last = arguments.integer("last_n", 50, low=1, high=500)
-        read, scope = self.fabric.store.rows, caller.scope.key
-        recalls = read("SELECT * FROM recalls WHERE scope = ? ORDER BY at DESC LIMIT ?", (scope, last))
-        calls = read("SELECT * FROM tool_calls WHERE scope = ? ORDER BY at DESC LIMIT ?", (scope, last))
+        read, scope = self.fabric.store.rows, caller.scope.own_listed
+        own = "scope IN (SELECT value FROM json_each(?))"
+        recalls = read(f"SELECT * FROM recalls WHERE {own} ORDER BY at DESC LIMIT ?", (scope, last))
+        calls = read(f"SELECT * FROM tool_calls WHERE {own} ORDER BY at DESC LIMIT ?", (scope, last))
         events = [
             {"at": iso(row["at"]), "event": "recall", "outcome": row["outcome"], "reason": row["reason"],
              "tokens": row["tokens"], "milliseconds": round(row["milliseconds"], 1)}

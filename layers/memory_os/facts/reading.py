@@ -1,6 +1,6 @@
 """Finding facts: by id, by entity, through entities, by words, and in pairs that disagree.
 
-Every SELECT carries the reader's private scope; there is no shared fact.
+Every SELECT carries the reader's own scopes; there is no shared fact.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class FactReader:
         text = storable(str(reference)).strip().strip("()")
         number = _ID.match(text)
         where, value = ("f.id = ?", int(number[1])) if number else ("f.handle = ?", text.lower())
-        row = self.store.row(f"{FACT_SELECT} WHERE f.scope = ? AND {where}", (scope.key, value))
+        row = self.store.row(f"{FACT_SELECT} WHERE f.scope IN (SELECT value FROM json_each(?)) AND {where}", (scope.own_listed, value))
         if row is None:
             raise BadRequest(
                 f"There is no fact {text[:40]!r}.", cure="Take the id (f:…) from a recalled line, search or list."
@@ -68,17 +68,18 @@ class FactReader:
         """The live fact that states this text, or nearly so; None if there is none."""
         clean = storable(text)
         rows = self.store.rows(
-            f"{FACT_SELECT} WHERE f.scope = ? AND f.near_key = ? AND f.superseded_by IS NULL AND f.removed_at IS NULL"
+            f"{FACT_SELECT} WHERE f.scope IN (SELECT value FROM json_each(?)) AND f.near_key = ?"
+            " AND f.superseded_by IS NULL AND f.removed_at IS NULL"
             " ORDER BY f.normal = ? DESC, f.id",
-            (scope.key, near_key(clean), normal_form(clean)),
+            (scope.own_listed, near_key(clean), normal_form(clean)),
         )
         return next((fact_of(row) for row in rows if near_equal(row["text"], clean)), None)
 
     def ids(self, scope: Scope, *, session_id: str = "") -> list[int]:
         """All fact ids of a scope, history included; of one session if named."""
         rows = self.store.rows(
-            "SELECT id FROM facts WHERE scope = ? AND (? = '' OR session_id = ?) ORDER BY id",
-            (scope.key, session_id, session_id),
+            "SELECT id FROM facts WHERE scope IN (SELECT value FROM json_each(?)) AND (? = '' OR session_id = ?) ORDER BY id",
+            (scope.own_listed, session_id, session_id),
         )
         return [row["id"] for row in rows]
 
@@ -93,10 +94,11 @@ class FactReader:
         A fact holds from `valid_from`, or from when it was stated, until it was replaced, removed or ran out.
         """
         rows = self.store.rows(
-            f"{FACT_SELECT} WHERE f.scope = :scope AND coalesce(f.valid_from, f.created_at) <= :at"
+            f"{FACT_SELECT} WHERE f.scope IN (SELECT value FROM json_each(:scopes))"
+            " AND coalesce(f.valid_from, f.created_at) <= :at"
             " AND (f.valid_to IS NULL OR f.valid_to > :at) AND (:category = '' OR f.category = :category)"
             " ORDER BY f.created_at DESC, f.id DESC",
-            {"scope": scope.key, "at": at, "category": category},
+            {"scopes": scope.own_listed, "at": at, "category": category},
         )
         name = storable(entity)
         key = entity_key(name)
@@ -159,9 +161,10 @@ class FactReader:
         """
         rows = self.store.rows(
             "SELECT c.* FROM fact_conflicts c JOIN facts f ON f.id = c.a JOIN facts g ON g.id = c.b"
-            " WHERE f.scope = :scope AND g.scope = :scope AND (c.marked_at IS NOT NULL OR c.consistent_at IS NULL)"
+            " WHERE f.scope IN (SELECT value FROM json_each(:scopes)) AND g.scope = f.scope"
+            " AND (c.marked_at IS NOT NULL OR c.consistent_at IS NULL)"
             " ORDER BY c.marked_at IS NULL, c.found_at DESC",
-            {"scope": scope.key},
+            {"scopes": scope.own_listed},
         )
         facts = {one.id: one for one in self._by_id({row[side] for row in rows for side in "ab"}, scope, now)}
         wanted = {one.id for one in self.on_entity(entity, scope, now)} if entity else facts.keys()
@@ -224,8 +227,8 @@ class FactReader:
 
     def _current(self, condition: str, scope: Scope, now: float, **values: object) -> list[Fact]:
         rows = self.store.rows(
-            f"{FACT_SELECT} WHERE f.scope = :scope AND {CURRENT} {condition}",
-            {"scope": scope.key, "now": now, **values},
+            f"{FACT_SELECT} WHERE f.scope IN (SELECT value FROM json_each(:scopes)) AND {CURRENT} {condition}",
+            {"scopes": scope.own_listed, "now": now, **values},
         )
         return [fact_of(row) for row in rows]
 
@@ -241,8 +244,8 @@ class FactReader:
 
     def _ids_of(self, category: str, caller: Caller) -> list[int]:
         rows = self.store.rows(
-            f"SELECT f.id FROM facts f WHERE f.scope = :scope AND f.category = :category AND {CURRENT}",
-            {"scope": caller.scope.key, "category": category, "now": caller.now},
+            f"SELECT f.id FROM facts f WHERE f.scope IN (SELECT value FROM json_each(:scopes)) AND f.category = :category AND {CURRENT}",
+            {"scopes": caller.scope.own_listed, "category": category, "now": caller.now},
         )
         return [row["id"] for row in rows]
 
@@ -251,7 +254,7 @@ class FactReader:
     ) -> list[Fact]:
         if sources is not None and not sources:
             return []
-        hits = self.index.lexical(terms, [scope.key], layers=[Layer.FACTS], sources=sources or (), limit=limit, now=now)
+        hits = self.index.lexical(terms, scope.own, layers=[Layer.FACTS], sources=sources or (), limit=limit, now=now)
         passages = self.index.passages([hit.pk for hit in hits])
         return self._by_source([passages[hit.pk].source for hit in hits if hit.pk in passages], scope, now)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_os.errors import BadRequest
 from memory_os.facts.entities import detect_entities, distinct, mentions
-from memory_os.facts.fact import CATEGORIES, TEXT_MAX_CHARS, Conflict, Fact, Linked, Remembered, Statement, handle_for
+from memory_os.facts.fact import CATEGORIES, TEXT_MAX_CHARS, Conflict, Fact, Linked, Remembered, Statement
 from memory_os.tooling import Arguments, Caller, page
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class FactTools:
             if one.via:
                 item["via"] = list(one.via)
             against = self.facts.contradicted([one.fact.id]).get(one.fact.id)
-            return {**item, "contradicts": [handle_for(other, caller.scope) for other in against]} if against else item
+            return {**item, "contradicts": [self.facts.get(other, caller.scope).handle for other in against]} if against else item
 
         return self._paged(wanted, shown, lambda one: (one.fact,), arguments)
 

@@ -98,6 +98,7 @@ class FactWriter(FactReader):
         stronger = self._counted(db, fact, trust.RESTATEMENT, 0.0, now)
         if log:
             said = {**asdict(statement), "weight": trust.RESTATEMENT, "said_at": now}
+            said["scope"].pop("others")
             log_change(db, Change("merge", fact.id, turn=statement.evidence, detail=said), now)
         return stronger, trust.RESTATEMENT
 

@@ -71,7 +71,10 @@ class Forget:
 
     def turn(self, turn_id: str, scope: Scope, now: float) -> dict[str, Any]:
         """Forget one turn and what rests on it. The person's words go wherever they stand, the answer's only here."""
-        rows = self._store.rows("SELECT id, role FROM messages WHERE turn_id = ? AND scope = ?", (turn_id, scope.key))
+        rows = self._store.rows(
+            "SELECT id, role FROM messages WHERE turn_id = ? AND scope IN (SELECT value FROM json_each(?))",
+            (turn_id, scope.own_listed),
+        )
         targets = Targets([row["id"] for row in rows], alone={row["id"] for row in rows if row["role"] != "user"})
         return self._forget(targets, Caller(scope=scope, now=now)) if targets else {"status": "nothing"}
 
@@ -93,7 +96,7 @@ class Forget:
         return self._meaning.of_session(session, caller) if session else self._meaning.of_everything(caller.scope)
 
     def _forget(self, targets: Targets, caller: Caller) -> dict[str, Any]:
-        gone = Gone(Quotes(caller.scope.key))
+        gone = Gone(Quotes(caller.scope))
         self._add_what_rests_on(targets, caller.scope)
         self._removal.passages(targets.passages, caller.now, gone)
         with self._store.write() as db:
@@ -112,16 +115,19 @@ class Forget:
         turns: set[str] = set()
         for message_id in targets.messages:
             rows = self._store.rows(
-                "SELECT m.turn_id FROM messages m JOIN messages o ON o.content_hash = m.content_hash AND o.scope = m.scope"
-                " WHERE o.id = ? AND m.scope = ? AND m.turn_id <> ''"
+                "SELECT m.turn_id FROM messages m JOIN messages o ON o.content_hash = m.content_hash"
+                " WHERE o.id = ? AND m.scope IN (SELECT value FROM json_each(?)) AND m.turn_id <> ''"
                 # A turn that shares but an answer, or a "yes", with the one that is meant is another turn.
                 " AND (m.id = o.id OR (m.role = 'user' AND o.role = 'user' AND m.standing <> 'trivial'))",
-                (message_id, scope.key),
+                (message_id, scope.own_listed),
             )
             turns |= {row["turn_id"] for row in rows}
         turns |= self._delegated(targets, turns, scope)
-        facts, passages = self.resting_on(sorted(turns), scope.key)
-        targets.facts += [one for one in facts if one not in targets.facts]
+        passages: list[Passage] = []
+        for key in scope.own:
+            facts, more = self.resting_on(sorted(turns), key)
+            targets.facts += [one for one in facts if one not in targets.facts]
+            passages += more
         targets.facts += [one for one in self.derived_from(targets.facts) if one not in targets.facts]
         there = {one.id for one in targets.passages}
         targets.passages += [one for one in passages if one.id not in there]
@@ -131,7 +137,8 @@ class Forget:
         found: set[str] = set()
         for turn in turns:
             rows = self._store.rows(
-                "SELECT id, turn_id FROM messages WHERE turn_id >= ? AND turn_id < ? AND scope = ?", (*served(turn), scope.key)
+                "SELECT id, turn_id FROM messages WHERE turn_id >= ? AND turn_id < ? AND scope IN (SELECT value FROM json_each(?))",
+                (*served(turn), scope.own_listed),
             )
             targets.messages += [row["id"] for row in rows if row["id"] not in targets.messages]
             found |= {row["turn_id"] for row in rows}

@@ -77,8 +77,10 @@ class Meaning:
 
     def of_everything(self, scope: Scope) -> tuple[Targets, dict[str, int]]:
         """All that is somebody's own."""
-        rows = self._store.rows("SELECT id FROM passages WHERE scope = ? AND layer = 'workspace'", (scope.key,))
-        passages = [self._index.by_handle(row["id"], [scope.key]) for row in rows]
+        rows = self._store.rows(
+            "SELECT id FROM passages WHERE scope IN (SELECT value FROM json_each(?)) AND layer = 'workspace'", (scope.own_listed,)
+        )
+        passages = [self._index.by_handle(row["id"], scope.own) for row in rows]
         messages = [row["id"] for row in self._sessions.of_scope(scope)]
         return _counted(Targets(messages, self._facts.ids(scope), [one for one in passages if one], everything=True))
 
@@ -103,7 +105,7 @@ class Meaning:
 
 def own_scopes(caller: Caller) -> tuple[str, ...]:
     """The scopes in which a caller may forget: what is shared only as the person at the machine."""
-    return caller.scope.readable if caller.scope.user == "local" else (caller.scope.key,)
+    return caller.scope.readable if caller.scope.user == "local" else caller.scope.own
 
 
 def listed(passage: Passage) -> dict[str, str]:

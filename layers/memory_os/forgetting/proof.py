@@ -51,7 +51,7 @@ def _searched_again(index: Index, texts: Sequence[str], gone: Gone, caller: Call
         terms = query_terms(text)
         hits = index.lexical(terms, caller.scope.readable, limit=20, now=caller.now)
         for passage in index.passages([hit.pk for hit in hits]).values():
-            same = passage.scope == caller.scope.key and passage.content_hash == content_hash(text)
+            same = passage.scope in caller.scope.own and passage.content_hash == content_hash(text)
             if passage.id in gone.passage_ids or same:
                 left.add(passage.handle)
             elif passage.scope in own_scopes(caller) and coverage(terms, passage.text) >= SIMILAR:
@@ -63,6 +63,7 @@ def _rows_left(store: Store, texts: Sequence[str], scope: Scope) -> int:
     """Rows that still hold one of the texts."""
     count = 0
     for text in texts:
-        count += int(store.value("SELECT count(*) FROM messages WHERE scope = ? AND text = ?", (scope.key, text)))
-        count += int(store.value("SELECT count(*) FROM facts WHERE scope = ? AND text = ?", (scope.key, text)))
+        for table in ("messages", "facts"):
+            held = f"SELECT count(*) FROM {table} WHERE scope IN (SELECT value FROM json_each(?)) AND text = ?"
+            count += int(store.value(held, (scope.own_listed, text)))
     return count

@@ -46,7 +46,8 @@ class Removal:
                 continue
             hashes.add(row["content_hash"])
             same = db.execute(
-                "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], row["scope"])
+                "SELECT * FROM messages WHERE content_hash = ? AND scope IN (SELECT value FROM json_each(?))",
+                (row["content_hash"], caller.scope.own_listed),
             ).fetchall()
             same = [row] if message_id in targets.alone else same
             gone.quotes.add(same)

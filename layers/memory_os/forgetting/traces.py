@@ -16,6 +16,8 @@ from memory_os.text import query_terms
 
 __all__ = ["forget_lines", "forget_queries", "forget_records"]
 
+_OWN = "scope IN (SELECT value FROM json_each(?))"
+
 
 def forget_lines(db: sqlite3.Connection, targets: Targets, scope: Scope, gone: Gone) -> None:
     """Lines of the injection ledger; of a whole session or person, all records of its recalls and tool calls."""
@@ -26,12 +28,12 @@ def forget_lines(db: sqlite3.Connection, targets: Targets, scope: Scope, gone: G
         for table in ("line_uses", "misses"):
             db.execute(f"DELETE FROM {table} WHERE passage_id = ?", (passage_id,))
     if targets.everything:
-        db.execute("DELETE FROM recalls WHERE scope = ?", (scope.key,))
-        gone.counts["telemetry"] += db.execute("DELETE FROM tool_calls WHERE scope = ?", (scope.key,)).rowcount
+        db.execute(f"DELETE FROM recalls WHERE {_OWN}", (scope.own_listed,))
+        gone.counts["telemetry"] += db.execute(f"DELETE FROM tool_calls WHERE {_OWN}", (scope.own_listed,)).rowcount
     elif targets.session_id:
-        whose = (targets.session_id, scope.key)
-        db.execute("DELETE FROM recalls WHERE session_id = ? AND scope = ?", whose)
-        calls = db.execute("DELETE FROM tool_calls WHERE session_id = ? AND scope = ?", whose)
+        whose = (targets.session_id, scope.own_listed)
+        db.execute(f"DELETE FROM recalls WHERE session_id = ? AND {_OWN}", whose)
+        calls = db.execute(f"DELETE FROM tool_calls WHERE session_id = ? AND {_OWN}", whose)
         gone.counts["telemetry"] += calls.rowcount
 
 
@@ -39,7 +41,7 @@ def forget_queries(store: Store, scope: Scope, gone: Gone) -> None:
     """Recorded tool calls of the turns that went, or whose query has the words. Compared outside a transaction."""
     said = [words(text) for text in gone.texts]
     about = []
-    for row in store.rows("SELECT id, turn_id, query FROM tool_calls WHERE scope = ?", (scope.key,)):
+    for row in store.rows(f"SELECT id, turn_id, query FROM tool_calls WHERE {_OWN}", (scope.own_listed,)):
         asked = query_terms(row["query"])
         if row["turn_id"] in gone.turns or any(share(asked, one) >= COVERAGE for one in said):
             about.append((row["id"],))

@@ -21,7 +21,10 @@ ORIGIN = "import"
 
 def exported(facts: Facts, scope: Scope, now: float) -> list[dict[str, Any]]:
     """What one person's memory holds true now, oldest first."""
-    rows = facts.store.rows(f"{FACT_SELECT} WHERE f.scope = :scope AND {CURRENT} ORDER BY f.id", {"scope": scope.key, "now": now})
+    rows = facts.store.rows(
+        f"{FACT_SELECT} WHERE f.scope IN (SELECT value FROM json_each(:scopes)) AND {CURRENT} ORDER BY f.id",
+        {"scopes": scope.own_listed, "now": now},
+    )
     return [
         {
             "text": fact.text, "category": fact.category, "tags": list(fact.tags), "entities": list(fact.entities),

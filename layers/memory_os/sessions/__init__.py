@@ -217,11 +217,14 @@ class Sessions:
     def of_session(self, session_id: str, scope: Scope) -> list[Row]:
         """The archived messages of a session, in the order they came; only the caller's own."""
         return self.store.rows(
-            "SELECT * FROM messages WHERE session_id = ? AND scope = ? ORDER BY id", (session_id, scope.key)
+            "SELECT * FROM messages WHERE session_id = ? AND scope IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (session_id, scope.own_listed),
         )
 
     def of_scope(self, scope: Scope) -> list[Row]:
-        return self.store.rows("SELECT * FROM messages WHERE scope = ? ORDER BY id", (scope.key,))
+        return self.store.rows(
+            "SELECT * FROM messages WHERE scope IN (SELECT value FROM json_each(?)) ORDER BY id", (scope.own_listed,)
+        )
 
     def forget(self, message_ids: Sequence[int], scope: Scope, now: float, *, alone: Collection[int] = ()) -> int:
         """Delete messages of this scope, with every repeat of their text, and let no import bring them back.
@@ -229,21 +232,24 @@ class Sessions:
         The repeats of those that are named in `alone` stay.
         """
         deleted = 0
-        quotes = Quotes(scope.key)
+        quotes = Quotes(scope)
         with self.store.write() as db:
             for message_id in message_ids:
                 row = db.execute(
-                    "SELECT * FROM messages WHERE id = ? AND scope = ?", (message_id, scope.key)
+                    "SELECT * FROM messages WHERE id = ? AND scope IN (SELECT value FROM json_each(?))",
+                    (message_id, scope.own_listed),
                 ).fetchone()
                 if row is None:
                     continue
                 same = db.execute(
-                    "SELECT * FROM messages WHERE content_hash = ? AND scope = ?", (row["content_hash"], scope.key)
+                    "SELECT * FROM messages WHERE content_hash = ? AND scope IN (SELECT value FROM json_each(?))",
+                    (row["content_hash"], scope.own_listed),
                 ).fetchall()
                 same = [row] if message_id in alone else same
                 quotes.add(same)
                 deleted += self.archive.delete(db, same)
-                tombstones.bury(db, scope.key, [row["content_hash"]], now)
+                for one in scope.own:
+                    tombstones.bury(db, one, [row["content_hash"]], now)
             self._forget_context(db, quotes)
         return deleted
 

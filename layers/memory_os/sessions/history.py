@@ -189,14 +189,14 @@ class History:
         if self.off.is_off(session.id, message.timestamp, key=session.session_key):
             return "switched off"
         user = host_user(session.source, session.user_id, session.session_key, session.id)
-        scope = scope_for(user, self.profile, self.aliases).key
-        if tombstones.is_forgotten(db, scope, cleaned.hash, message.timestamp):
+        whose = scope_for(user, self.profile, self.aliases)
+        if any(tombstones.is_forgotten(db, one, cleaned.hash, message.timestamp) for one in whose.own):
             return "forgotten"
         if self._is_duplicate(db, session.id, message, cleaned.hash):
             return "duplicate"
         if cleaned.secrets:
             self.archive.store.count("secrets_redacted", cleaned.secrets, reason="history")
-        self._archive(db, session, message, cleaned, asked, scope, imported)
+        self._archive(db, session, message, cleaned, asked, whose.key, imported)
         return ""
 
     def _archive(

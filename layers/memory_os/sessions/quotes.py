@@ -7,22 +7,23 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from memory_os.memory import Scope
 from memory_os.sessions.archive import neighbour
 from memory_os.store import Row, Store
 
 _CHOSEN = "context IN (SELECT value FROM json_each(?))"
-_QUOTING = f"FROM messages WHERE {_CHOSEN} AND (scope = ? OR lineage IN (SELECT value FROM json_each(?)))"
+_QUOTING = f"FROM messages WHERE {_CHOSEN} AND (scope IN (SELECT value FROM json_each(?)) OR lineage IN (SELECT value FROM json_each(?)))"
 _INDEXED = (
-    f"FROM passages WHERE layer = 'sessions' AND {_CHOSEN} AND (scope = ? OR session_id IN"
+    f"FROM passages WHERE layer = 'sessions' AND {_CHOSEN} AND (scope IN (SELECT value FROM json_each(?)) OR session_id IN"
     " (SELECT session_id FROM conversations WHERE lineage IN (SELECT value FROM json_each(?))))"
 )
 
 
 @dataclass(slots=True)
 class Quotes:
-    """How some messages of one scope are quoted, and the conversations in which anyone's message may quote them."""
+    """How some messages of one person are quoted, and the conversations in which anyone's message may quote them."""
 
-    scope: str
+    scope: Scope
     contexts: set[str] = field(default_factory=set)
     lineages: set[str] = field(default_factory=set)
 
@@ -44,4 +45,4 @@ class Quotes:
         return sum(int(store.value(f"SELECT count(*) {where}", self._values())) for where in (_QUOTING, _INDEXED))
 
     def _values(self) -> tuple[str, str, str]:
-        return json.dumps(sorted(self.contexts)), self.scope, json.dumps(sorted(self.lineages))
+        return json.dumps(sorted(self.contexts)), self.scope.own_listed, json.dumps(sorted(self.lineages))

@@ -27,6 +27,11 @@ def project_of(source: str, folder: str) -> str:
 
 
 def scope_for(user: str, profile: str, aliases: Mapping[str, str]) -> Scope:
-    """The scope of a user in a profile, with the configured aliases (`scopes.aliases`) followed once."""
+    """The scope of a user in a profile, with the configured aliases (`scopes.aliases`) followed once.
+
+    What the aliased senders said before they were, lies under their own names: these are the scope's `others`.
+    """
     name = user or LOCAL_USER
-    return Scope(user=aliases.get(name, name), profile=profile or "default")
+    name = aliases.get(name, name)
+    others = sorted(sender for sender, person in aliases.items() if person == name and sender != name)
+    return Scope(user=name, profile=profile or "default", others=tuple(others))

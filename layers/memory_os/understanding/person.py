@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_os.config import Settings
@@ -83,14 +83,14 @@ class Person:
     def card(self, scope: Scope, now: float) -> Thought:
         """The picture of a person: the model's, as far as its parents still hold, else the conclusions themselves."""
         held = self.conclusions(scope, now)
-        thought = self._thought(scope, "", now, held)
+        thought = self._thought(scope, "", now)
         if thought is not None and thought.lines:
             return thought
         return Thought(tuple((one.text, (one.handle,)) for one in held[:12]), "search", waits=thought is not None)
 
     def answer(self, question: str, scope: Scope, now: float) -> Thought | None:
         """What a model answered to this question, if it has."""
-        return self._thought(scope, _normal(question), now, self.conclusions(scope, now))
+        return self._thought(scope, _normal(question), now)
 
     def first_turn_lines(self, caller: Caller) -> list[str]:
         """What a new session starts with, unless `understanding.person_mode` is `tools`. Rendered lines, each with a handle."""
@@ -117,10 +117,12 @@ class Person:
         )
         return [row["text"] for row in rows]
 
-    def _thought(self, scope: Scope, question: str, now: float, held: Sequence[Fact]) -> Thought | None:
+    def _thought(self, scope: Scope, question: str, now: float) -> Thought | None:
         row = self._row(scope, question)
         if row is None:
             return None
+        # A model thinks about what lies under one name; what came by the person's others doesn't make it old.
+        held = self.conclusions(replace(scope, others=()), now)
         lines = self._lines(row["id"], scope, now)
         return Thought(
             lines, "model", row["made_at"], row["depth"], row["basis"] != basis_of(held), row["made_at"] is None
