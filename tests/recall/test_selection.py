@@ -195,6 +195,17 @@ def test_a_record_and_the_turn_it_stands_in_are_one(record: str, turn: str) -> N
     assert texts(chosen([scored(passage(turn), rank=0.9), scored(fact, rank=0.8)])) == [record]
 
 
+@pytest.mark.parametrize("author", list(Author))
+def test_an_agent_that_knew_nothing_is_no_answer_the_next_time(author: Author) -> None:
+    unknown = passage("I don't know which port the gateway uses. Shall I look?", author=author)
+    told = passage("The gateway uses port 8443.")
+    selection = chosen([scored(unknown, rank=3.0), scored(told, rank=0.9)])
+    # It does not even make the line behind it look far behind.
+    assert (told.text in texts(selection)) == (author is Author.AGENT)
+    if author is Author.AGENT:
+        assert reasons(selection)[unknown.text] == "only says that it is not known"
+
+
 def test_contradicting_facts_name_each_other() -> None:
     first = passage("The staging gateway listens on port 8443.", layer=Layer.FACTS, created_at=1000.0)
     second = passage("The staging gateway listens on port 9443.", layer=Layer.FACTS, created_at=2000.0)

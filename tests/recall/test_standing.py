@@ -308,3 +308,11 @@ def test_only_the_message_s_beginning_answers_what_stands_before_it() -> None:
     )
     found = ranks(asked, [candidate(0), candidate(1)], [first, later])
     assert found[0] > found[1]
+
+
+def test_what_was_said_to_the_same_question_makes_nothing_look_far_behind() -> None:
+    question = "Where did Imke take the picture of the kiln?"
+    answer = said("By the sea.", 1, session="S1", context=f"user: {question}")
+    statement = said("The picture of the kiln is one Imke took at the sea, on the pier of Lisboa.", 1, session="S2")
+    found = ranks(query(question), [candidate(0, 0.5), candidate(1, 0.5)], [answer, statement])
+    assert 0 < found[0] - found[1] < 0.25

@@ -17,6 +17,7 @@ from memory_os.recall.relevance import Scored
 from memory_os.recall.standing import QUESTION_CHARS, is_bare_question
 from memory_os.text import query_terms, token_estimate
 from memory_os.text.remembered import remembered
+from memory_os.text.unknowing import knows_nothing
 
 # Behind the line that passes the gate, others follow that are at least this probable and this near in rank.
 _FOLLOWER_PROBABILITY = 0.05
@@ -157,6 +158,8 @@ def _unwanted(scored: Scored, query: Query, in_window: Collection[str], in_promp
         return "carries a fence of ours"
     if passage.layer is Layer.SESSIONS and passage.author is Author.USER and _asks_the_same(passage.text, query):
         return "asks the same question"
+    if _is_answer(passage) and knows_nothing(passage.text):
+        return "only says that it is not known"
     return ""
 
 

@@ -53,6 +53,8 @@ _WISH = 0.3
 _TIME = 0.35
 # "Where did Imke take the picture?", of what was said to "Where did you take this?": times the share of that one's words.
 _ASKED_ALIKE = 1.5
+# … of which so much counts beyond the best of the others: it shall stand before them, and not make them look far behind.
+_AHEAD = 0.2
 # A question of one word ("Imke?") is hardly the same for having it.
 _WORDS_MORE = 2
 # What is looked up in the words of as many of the best brings nothing from farther behind to the front.
@@ -92,9 +94,16 @@ def ranks(query: Query, candidates: Sequence[Candidate], passages: Sequence[Pass
         for one, beside, passage in zip(evidence(candidates), talk, passages, strict=True)
     ]
     timed, terms = asks_when(query.text), frozenset(query.terms)
-    for i in sorted(range(len(found)), key=lambda i: -found[i])[:_LOOKED_INTO]:
-        if passages[i].layer not in DOCUMENT_LAYERS:
-            found[i] += _TIME * (timed and tells_time(passages[i].text)) + _ASKED_ALIKE * _asked_alike(passages[i], terms)
+    leading = [
+        i for i in sorted(range(len(found)), key=lambda i: -found[i])[:_LOOKED_INTO] if passages[i].layer not in DOCUMENT_LAYERS
+    ]
+    if timed:
+        for i in leading:
+            found[i] += _TIME * tells_time(passages[i].text)
+    best = max(found, default=0.0)
+    for i in leading:
+        raised = found[i] + _ASKED_ALIKE * _asked_alike(passages[i], terms)
+        found[i] = min(raised, best) + _AHEAD * max(raised - best, 0.0)
     return found
 
 
