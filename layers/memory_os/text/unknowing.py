@@ -40,9 +40,13 @@ _UNKNOWN = re.compile(
     "|不知道|不清楚|不记得|不記得|(?:没有?|沒有?)找到|找不到|查不到|(?:无法|無法)(?:找到|确定|得知)|(?:没有?|沒有?)(?:告诉|提到|提及|说过)"
     "|(?:没有?|沒有?)(?:任何|相关|有关|关于){0,2}.{0,12}(?:记录|信息|资料|笔记)|(?:记录|笔记|记忆|资料)(?:里|中)?(?:没有|沒有|并无)"
     "|(?:わか|分か)りません|(?:わか|分か)らない|知りません|存じません|覚えていません|見つかりません|見つけられません|見当たりません"
-    "|(?:記録|情報|メモ|記憶|記載)(?:が|は|も|に)?(?:何も)?(?:ありません|ない|残ってい)|まだ(?:教えて|聞いて|伺って)(?:いただいて)?いません",
-    re.IGNORECASE,
+    "|(?:記録|情報|メモ|記憶|記載)(?:が|は|も|に)?(?:何も)?(?:ありません|ない|残ってい)|まだ(?:教えて|聞いて|伺って)(?:いただいて)?いません"
 )
+# One of these stands in each of them: most texts have none, and searching for all of the above takes fifty times as long.
+_DENIALS = (
+    "n't ", " not ", " no ", "nothing", "never", "nicht", "keine", "nichts", "não ", "nenhum", "не ", "нет ", "ничего", "لا ", "لم ", "ليس",
+    "不", "没", "沒", "无", "無", "找", "ません", "ない", "残って",
+)  # fmt: skip
 _BUT = re.compile(
     r"\b(?:but|however|although|though|aber|jedoch|allerdings|mas|porém|embora|но|однако|хотя)\b"
     "|لكن|但|不过|不過|然而|可是|ただし|ただ、|しかし|けれど|けど|(?<!恐縮)ですが|(?<!申し訳あり)ませんが",
@@ -55,5 +59,6 @@ def knows_nothing(text: str) -> bool:
     """"I don't have any record of that. Shall I note one down?": short, no number, no "but"."""
     if len(text) > _LONGEST or _DIGIT.search(text):
         return False
-    plain = text.replace("’", "'")
-    return bool(_UNKNOWN.search(plain[:_WITHIN])) and not _BUT.search(plain)
+    plain = text.replace("’", "'").lower()
+    head = plain[:_WITHIN]
+    return any(denial in head for denial in _DENIALS) and bool(_UNKNOWN.search(head)) and not _BUT.search(plain)
