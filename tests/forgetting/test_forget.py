@@ -135,6 +135,20 @@ def test_a_query_lists_first_and_deletes_what_it_listed(home: Home) -> None:
     assert [passage.text for passage in home.memory.found("cellar")] == ["The cat sleeps in the cellar"]
 
 
+def test_a_query_means_what_is_archived_and_what_was_superseded_too(home: Home) -> None:
+    old = home.remember("The safe opens with quillfeather")
+    home.facts.correct(old, Statement("The safe opens with marblecake", LOCAL), NOW + 1)
+    home.memory.sessions.add_turn(turn(1, "The cellar opens with quillfeather.", "The cellar, noted."))
+    with home.store.write() as db:
+        db.execute("UPDATE passages SET archived = 1 WHERE text LIKE '%cellar%'")
+    assert home.memory.found("quillfeather") == []
+    assert len(home.forget(query="quillfeather")["would_forget"]) == 2
+    result = home.forget(query="quillfeather", confirm=True)
+    assert result["status"] == "forgotten"
+    assert [one.text for one in home.memory.found("marblecake")] == ["The safe opens with marblecake"]
+    assert home.on_disk("quillfeather") == []
+
+
 def test_some_of_the_listed_by_their_ids(home: Home) -> None:
     home.remember("The safe stands in the cellar")
     home.remember("The safe is painted green")

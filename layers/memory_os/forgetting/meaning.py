@@ -85,10 +85,13 @@ class Meaning:
         return _counted(Targets(messages, self._facts.ids(scope), [one for one in passages if one], everything=True))
 
     def matching(self, query: str, caller: Caller) -> list[Passage]:
-        """Memories the caller may forget that have the query's words, most of them first, their own before shared ones."""
+        """Memories the caller may forget that have the query's words, most of them first, their own before shared ones.
+
+        What is archived or has been superseded is meant as well: it would come back.
+        """
         terms = query_terms(query)
         # Apart, so that a library of documents never crowds out what was said.
-        hits = [hit for key in own_scopes(caller) for hit in self._index.lexical(terms, [key], limit=200, now=caller.now)]
+        hits = [hit for key in own_scopes(caller) for hit in self._index.lexical(terms, [key], limit=200, now=caller.now, closed=True)]
         passages = self._index.passages([hit.pk for hit in hits])
         scored = [(coverage(terms, passages[hit.pk].text), passages[hit.pk]) for hit in hits if hit.pk in passages]
         kept = sorted((one for one in scored if one[0] >= COVERAGE), key=lambda one: -one[0])

@@ -49,7 +49,7 @@ def _searched_again(index: Index, texts: Sequence[str], gone: Gone, caller: Call
     similar: dict[str, Passage] = {}
     for text in texts:
         terms = query_terms(text)
-        hits = index.lexical(terms, caller.scope.readable, limit=20, now=caller.now)
+        hits = index.lexical(terms, caller.scope.readable, limit=20, now=caller.now, closed=True)
         for passage in index.passages([hit.pk for hit in hits]).values():
             same = passage.scope in caller.scope.own and passage.content_hash == content_hash(text)
             if passage.id in gone.passage_ids or same:

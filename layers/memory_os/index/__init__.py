@@ -183,10 +183,14 @@ class Index:
 
     def lexical(
         self, terms: list[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (),
-        limit: int = 60, now: float,
+        limit: int = 60, now: float, closed: bool = False,
     ) -> list[Hit]:  # fmt: skip
-        """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms."""
-        found = best_of(self.store, terms, Wanted("p.id FROM passages p"), *visible_now(scopes, layers, now, sources), limit)
+        """Full-text hits by BM25 over a passage's words and, lighter, its neighbours'. Best first; empty without terms.
+
+        `closed`: also of what is archived or over.
+        """
+        seen = visible_now(scopes, layers, now, sources, closed=closed)
+        found = best_of(self.store, terms, Wanted("p.id FROM passages p"), *seen, limit)
         return [Hit(pk, row[1], score) for pk, score, row in found]
 
     def lexical_read(

@@ -69,13 +69,18 @@ def _length(count: int) -> int:
 
 
 def visible_now(
-    scopes: Sequence[str], layers: Sequence[Layer], now: float, sources: Sequence[str] = ()
+    scopes: Sequence[str], layers: Sequence[Layer], now: float, sources: Sequence[str] = (), *, closed: bool = False
 ) -> tuple[str, tuple[object, ...]]:
-    """The condition every read passes: own scope, not archived, valid now, wanted layers and sources (none: all)."""
+    """The condition every read passes: own scope, not archived, valid now, wanted layers and sources (none: all).
+
+    `closed`: what is archived and what holds at another time as well.
+    """
     # The plus keeps SQLite from starting at the scope's index: the rows are already known by text or id.
-    where = f"+p.scope IN ({','.join('?' * len(scopes))}) AND p.archived = 0"
-    where += " AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
-    values: list[object] = [*scopes, now, now]
+    where = f"+p.scope IN ({','.join('?' * len(scopes))})"
+    values: list[object] = [*scopes]
+    if not closed:
+        where += " AND p.archived = 0 AND (p.valid_to IS NULL OR p.valid_to > ?) AND (p.valid_from IS NULL OR p.valid_from <= ?)"
+        values += [now, now]
     if layers:
         where += f" AND p.layer IN ({','.join('?' * len(layers))})"
         values += [layer.value for layer in layers]
