@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.service import wait_until
 
 from hermes.conftest import Installed, Make
 
@@ -71,13 +72,15 @@ def test_an_interpreter_that_is_gone(faulty: Installed, gone_interpreter: str) -
 
 
 def test_an_upgrade_meanwhile(faulty: Installed, upgrade: Path) -> None:
-    """Nothing failed, so nothing is told, and the first turn after it has what was said in it."""
+    """Nothing failed, so nothing is told; the first turn after it starts the service, which has what was said meanwhile."""
     _told_and_answered(faulty, "The lifebuoy is behind the coal hatch.")
     status = faulty.memory_os.json("status", expect=3)
     assert not status["last_error"] and status["spool_depth"] >= 1
     upgrade.unlink()
+    assert faulty.hermes.oneshot("Is the kettle on?") == "Understood."
+    faulty.memory_os.settle()
+    wait_until(faulty.memory_os.ready, "the service that the turn started is ready", 60)
     assert "coal hatch" in faulty.oneshot("Where is the lifebuoy?").injected
-    assert faulty.memory_os.status()["service"]["pid"]
     faulty.memory_os.stop()
 
 
