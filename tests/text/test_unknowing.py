@@ -12,6 +12,8 @@ from memory_os.text.unknowing import knows_nothing
         "I don’t know where the spare key is.",
         "Sorry, there is no information about that in my memory.",
         "You haven't told me yet. When is it?",
+        "No record of that. Shall I note it down?",
+        "I cannot find the spare key in my notes.",
         "Das weiß ich leider nicht. In meinen Notizen steht nichts über einen Ersatzschlüssel.",
         "Dazu habe ich leider keine Aufzeichnungen. Soll ich es notieren?",
         "Das hast du mir noch nicht gesagt.",

@@ -44,7 +44,7 @@ _UNKNOWN = re.compile(
 )
 # One of these stands in each of them: most texts have none, and searching for all of the above takes fifty times as long.
 _DENIALS = (
-    "n't ", " not ", " no ", "nothing", "never", "nicht", "keine", "nichts", "não ", "nenhum", "не ", "нет ", "ничего", "لا ", "لم ", "ليس",
+    "n't ", "not ", "no ", "nothing", "never", "nicht", "keine", "nichts", "não ", "nenhum", "не ", "нет ", "ничего", "لا ", "لم ", "ليس",
     "不", "没", "沒", "无", "無", "找", "ません", "ない", "残って",
 )  # fmt: skip
 _BUT = re.compile(
