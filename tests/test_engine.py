@@ -443,7 +443,7 @@ def test_a_restart_remembers(tmp_path: Path) -> None:
     second.engine.load_models()
     assert second.engine.ready
     assert second.recall("What is the vault code?")["outcome"] == "injected"
-    assert second.engine.index.pending_count() == 0
+    assert second.engine.index.embeddings.pending_count() == 0
     second.engine.close()
 
 

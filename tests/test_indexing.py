@@ -98,7 +98,7 @@ def test_a_removed_memory_leaves_the_collection(library: Library) -> None:
     library.index.remove("note:2")
     assert library.embed() == 1
     assert points(library) == wanted(library)
-    assert library.index.deleted_points() == []
+    assert library.index.embeddings.deleted_points() == []
 
 
 def test_a_memory_forgotten_while_it_is_encoded_leaves_nothing(library: Library, encoder: Counting) -> None:
@@ -120,10 +120,10 @@ def test_a_memory_changed_while_it_is_encoded_gets_the_vector_of_what_it_says_no
 
     encoder.before = change
     library.embed()
-    assert library.index.pending_count() == 0
+    assert library.index.embeddings.pending_count() == 0
     (row,) = library.store.rows("SELECT pk FROM passages")
     question = real_embedder().embed_query("Which port has the gateway?")
-    assert float(library.index.vectors_of([row["pk"]])[row["pk"]] @ question) > 0.3
+    assert float(library.index.embeddings.of_passages([row["pk"]])[row["pk"]] @ question) > 0.3
     assert library.indexing.collection is not None
     ((_, score),) = library.indexing.collection.dense(question, ["default/local"])
     assert score > 0.3
@@ -155,7 +155,7 @@ def test_what_is_archived_has_no_point_and_brought_back_it_has_without_encoding(
     library.index.update(put_away, archived=True)
     assert library.embed() == 1
     assert points(library) == wanted(library) and put_away not in points(library)
-    assert (library.index.pending_count(), library.index.deleted_points()) == (0, [])
+    assert (library.index.embeddings.pending_count(), library.index.embeddings.deleted_points()) == (0, [])
     encoded = len(encoder.texts)
     library.index.update(put_away, archived=False)
     library.embed()
@@ -173,7 +173,7 @@ def test_put_away_and_brought_back_before_anybody_looked_it_keeps_its_point(libr
     library.index.update(one, archived=False)
     library.embed()
     assert points(library) == {one}
-    assert library.index.deleted_points() == []
+    assert library.index.embeddings.deleted_points() == []
 
 
 def test_a_time_that_passes_takes_the_point_along_though_nobody_writes(
@@ -208,7 +208,7 @@ def test_a_memory_from_before_heals_at_its_next_start_and_by_a_reindex(
     opened(library, encoder)
     library.embed()
     assert points(library) == wanted(library) and len(points(library)) == 4
-    assert (len(encoder.texts), library.index.pending_count(), library.index.deleted_points()) == (encoded, 0, [])
+    assert (len(encoder.texts), library.index.embeddings.pending_count(), library.index.embeddings.deleted_points()) == (encoded, 0, [])
     assert library.indexing.audit() == 0
     assert counter(library, "vectors_audited") == 0, "nothing was wrong"
 
@@ -255,7 +255,7 @@ def test_one_missing_and_one_stray_are_seen_though_the_numbers_agree(library: Li
     assert collection is not None
     collection.delete([library.index.of_source("note:1")[0].id])
     library.index.remove("note:2")
-    library.index.forget_deleted_points(library.index.deleted_points())
+    library.index.embeddings.forget_deleted_points(library.index.embeddings.deleted_points())
     assert collection.count() == library.index.count() == 1
     reopened(library, encoder)
     library.embed()
@@ -268,7 +268,7 @@ def test_a_start_does_not_wait_for_the_comparison(library: Library, encoder: Cou
     assert library.indexing.collection is not None
     library.indexing.collection.delete(sorted(points(library)))
     reopened(library, encoder)
-    assert library.index.pending_count() == 0 == len(points(library)), "not compared yet"
+    assert library.index.embeddings.pending_count() == 0 == len(points(library)), "not compared yet"
     assert library.indexing.work(1) == 1
     assert points(library) == wanted(library)
 
@@ -289,7 +289,7 @@ def test_a_sound_collection_is_left_alone(library: Library, encoder: Counting) -
     reopened(library, encoder)
     assert library.indexing.audit() == 0
     assert counter(library, "vectors_audited") == 0
-    assert library.index.pending_count() == 0
+    assert library.index.embeddings.pending_count() == 0
 
 
 # -- room on the disk ----------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_a_rebuild_with_a_model_that_fails_on_everything_leaves_the_old_collecti
     with pytest.raises(EmbeddingUnavailable, match=r"embeds nothing now: .*too odd"):
         library.indexing.rebuild()
     assert points(library) == wanted(library)
-    assert library.index.pending_count() == 0
+    assert library.index.embeddings.pending_count() == 0
 
 
 def test_without_a_model_nothing_is_rebuilt(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_while_the_server_fails_words_find_it_and_nothing_is_lost(
     assert library.embed() == 2
     assert len(encoder.texts) == encoded, "it had been encoded before the write failed"
     assert points(library) == wanted(library)
-    assert library.index.deleted_points() == []
+    assert library.index.embeddings.deleted_points() == []
     assert library.ask(QUESTION).outcome == "injected"
 
 

@@ -109,7 +109,7 @@ class Indexing:
         """
         former = self._store.meta(_PLACE, _EMBEDDED)
         if collection.created or collection.place != former:
-            self._index.mark_all_unindexed()
+            self._index.embeddings.mark_all_unindexed()
             take_points_along(self._store, time.time())
             self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages WHERE indexed = 0")})
             self._settle(collection.place)
@@ -145,7 +145,7 @@ class Indexing:
         missing = [pk for point, pk in wanted.items() if point not in there]
         if not missing and not stray:
             return 0
-        self._index.mark_unindexed(missing)
+        self._index.embeddings.mark_unindexed(missing)
         self._store.count("vectors_audited", len(missing) + stray, reason=f"{len(missing)} missing, {stray} stray")
         return len(missing) + stray
 
@@ -198,10 +198,10 @@ class Indexing:
         pending = self._due(limit, backlog)
         if pending:
             self._upsert(collection, pending, self._vectors(pending, self._embedded))
-        gone = self._index.deleted_points()
+        gone = self._index.embeddings.deleted_points()
         if gone:
             collection.delete(gone)
-            self._index.forget_deleted_points(gone)
+            self._index.embeddings.forget_deleted_points(gone)
         self._flush(idle=not pending)
         if not pending and not gone and time.monotonic() - self._verified_at > _VERIFY_EVERY_S:
             self._verified_at = time.monotonic()
@@ -211,8 +211,8 @@ class Indexing:
     def _due(self, limit: int, backlog: int) -> list[Pending]:
         """Pending passages. Texts that failed come when no other waits, one at a time: which of a batch it was is not said."""
         if not self._failed:
-            return self._index.pending(limit, backlog)
-        found = self._index.pending(limit + len(self._failed), backlog)
+            return self._index.embeddings.pending(limit, backlog)
+        found = self._index.embeddings.pending(limit + len(self._failed), backlog)
         if fresh := [one for one in found if one.embed_hash not in self._failed]:
             return fresh[:limit]
         first = self._failed.next_of(one.embed_hash for one in found)
@@ -220,11 +220,11 @@ class Indexing:
 
     def _vectors(self, pending: Sequence[Pending], embed: Callable[[dict[str, str]], _Vectors]) -> _Vectors:
         """By embed hash: what memory.db has, and what `embed` makes of the other texts, which memory.db then has too."""
-        vectors = self._index.embeddings([one.embed_hash for one in pending])
+        vectors = self._index.embeddings.of_hashes([one.embed_hash for one in pending])
         missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in vectors}
         if missing:
             fresh = embed(missing)
-            self._index.store_embeddings(fresh)
+            self._index.embeddings.keep(fresh)
             vectors.update(fresh)
         return vectors
 
@@ -275,15 +275,15 @@ class Indexing:
                 if self.collection is None
                 else self.collection.begin_rebuild(self._index.fingerprint, embedder.dimension)
             )
-            before = self._index.indexed()
+            before = self._index.embeddings.indexed()
             try:
                 done = self._fill(fresh, progress)
                 collection = fresh.swap()
             except BaseException:
                 # An unpublished shard goes with its lock; the old collection answers on, with the points it had.
                 fresh.close()
-                self._index.mark_all_unindexed()
-                self._index.mark_indexed(before)
+                self._index.embeddings.mark_all_unindexed()
+                self._index.embeddings.mark_indexed(before)
                 raise
             self.collection = collection
             self._settle(collection.place)
@@ -293,12 +293,12 @@ class Indexing:
             return done
 
     def _fill(self, fresh: VectorCollection, progress: Progress | None) -> int:
-        self._index.mark_all_unindexed()
+        self._index.embeddings.mark_all_unindexed()
         take_points_along(self._store, time.time())
-        total = self._index.pending_count()
+        total = self._index.embeddings.pending_count()
         done = 0
         left: set[int] = set()
-        while pending := [one for one in self._index.pending(_PAGE + len(left)) if one.pk not in left][:_PAGE]:
+        while pending := [one for one in self._index.embeddings.pending(_PAGE + len(left)) if one.pk not in left][:_PAGE]:
             if self.halted.is_set():
                 raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
             self._room_or_raise()
@@ -327,7 +327,7 @@ class Indexing:
             raise
 
     def health(self) -> Health:
-        waiting = self._index.pending_count()
+        waiting = self._index.embeddings.pending_count()
         figures: dict[str, float | int | str] = {"waiting": waiting}
         if self.fault is not None:
             return Health(State.DEGRADED, self.fault.message, self.fault.cure, figures)
@@ -354,7 +354,7 @@ class Indexing:
         """Returns how many had a vector."""
         there = [one for one in pending if one.embed_hash in vectors]
         collection.upsert([Point.of(one.passage, vectors[one.embed_hash]) for one in there])
-        self._index.mark_indexed([one.pk for one in there])
+        self._index.embeddings.mark_indexed([one.pk for one in there])
         self._unflushed = True
         return len(there)
 

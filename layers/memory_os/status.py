@@ -49,7 +49,7 @@ def status_of(engine: Engine) -> dict[str, Any]:
         "spool": {"waiting": len(engine.intake.waiting()), "rejected": engine.intake.rejected()},
         "embedding_model": _read(lambda: _embedding_model(engine.settings), ""),
         "embedding_cache": engine.embedder.cache.figures() if engine.embedder is not None else {"state": "off"},
-        "pending_embeddings": _read(engine.index.pending_count, None),
+        "pending_embeddings": _read(engine.index.embeddings.pending_count, None),
         "passages": _read(engine.index.count, None),
         "maintenance": _read(engine.maintenance.status, dict[str, Any]()),
         "models": _read(partial(_models, engine), dict[str, Any]()),

@@ -93,20 +93,20 @@ def test_vectors_that_come_along_are_kept(documents: Documents, settings: Settin
     (passage,) = one.passages({}, time.time())
     vector = np.full(4, 0.5, np.float32)
     documents.commit(one, {hash_of(passage): vector, "of-no-passage": vector})
-    assert documents.index.embeddings([hash_of(passage), "of-no-passage"]).keys() == {hash_of(passage)}
+    assert documents.index.embeddings.of_hashes([hash_of(passage), "of-no-passage"]).keys() == {hash_of(passage)}
 
 
 def test_an_edit_keeps_the_days_and_vectors_of_what_stays(documents: Documents, settings: Settings) -> None:
     path = write(settings.vault / "a.md", f"# One\n\n{FILLER}\n\n# Two\n\nThe port is 7333. {FILLER}")
     documents.commit(prepared(settings, "a.md"))
     first, second = passages(documents, "a.md")
-    documents.index.store_embeddings({hash_of(one): np.full(4, 0.5, np.float32) for one in (first, second)})
+    documents.index.embeddings.keep({hash_of(one): np.full(4, 0.5, np.float32) for one in (first, second)})
     write(path, f"# One\n\n{FILLER}\n\n# Two\n\nThe port is 5433. {FILLER}", LONG_AGO + 86_400)
     documents.commit(prepared(settings, "a.md"))
     kept, fresh = passages(documents, "a.md")
     assert kept == first
     assert fresh.created_at == LONG_AGO + 86_400
-    assert documents.index.embeddings([hash_of(one) for one in (first, second, fresh)]).keys() == {hash_of(first)}
+    assert documents.index.embeddings.of_hashes([hash_of(one) for one in (first, second, fresh)]).keys() == {hash_of(first)}
 
 
 def test_a_page_of_the_wiki_is_of_layer_six(documents: Documents, settings: Settings) -> None:
@@ -168,7 +168,7 @@ def test_a_rename_keeps_days_counts_and_vectors(documents: Documents, settings: 
     documents.ingest(settings.vault)
     before = passages(documents, "old.md")
     vectors = {hash_of(one): np.full(4, 0.1 * n, np.float32) for n, one in enumerate(before, 1)}
-    documents.index.store_embeddings(vectors)
+    documents.index.embeddings.keep(vectors)
     documents.index.used([before[0].id])
     documents.index.update(before[1].id, archived=True)
     (settings.vault / new).parent.mkdir(parents=True, exist_ok=True)
@@ -179,12 +179,12 @@ def test_a_rename_keeps_days_counts_and_vectors(documents: Documents, settings: 
     after = passages(documents, new)
     assert [(one.text, one.created_at) for one in after] == [(one.text, one.created_at) for one in before]
     assert [one.context for one in after] == [one.context.replace("old.md", Path(new).name) for one in before]
-    kept = documents.index.embeddings([hash_of(one) for one in after])
+    kept = documents.index.embeddings.of_hashes([hash_of(one) for one in after])
     assert [float(kept[hash_of(one)][0]) for one in after] == pytest.approx([0.1, 0.2], abs=1e-3)
     rows = documents.store.rows("SELECT uses, archived FROM passages ORDER BY ordinal")
     assert [tuple(row) for row in rows] == [(1, 0), (0, 1)]
     assert passages(documents, "old.md") == []
-    assert set(documents.index.deleted_points()) == {one.id for one in before}
+    assert set(documents.index.embeddings.deleted_points()) == {one.id for one in before}
     assert documents.refresh().files == []
 
 

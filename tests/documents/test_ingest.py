@@ -128,7 +128,7 @@ def test_an_edited_file_replaces_its_passages_and_keeps_the_rest(documents: Docu
     write(path, "short")
     documents.ingest(path)
     assert [one.text for one in passages(documents, "a.md")] == ["short"]
-    assert len(documents.index.deleted_points()) == len(before) - 1
+    assert len(documents.index.embeddings.deleted_points()) == len(before) - 1
 
 
 def test_another_chunker_cuts_again(documents: Documents, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_what_another_chunker_cuts_alike_keeps_its_vectors_and_its_day(
     path = write_long_ago(settings.vault / "a.md", "\n\n".join(f"# Part {n}\n\n{n}. {filler}" for n in range(6)))
     documents.ingest(path)
     index, before = documents.index, passages(documents, "a.md")
-    index.store_embeddings({one: np.ones(4, np.float32) / 2 for one in index.unembedded(99)})
+    index.embeddings.keep({one: np.ones(4, np.float32) / 2 for one in index.embeddings.unembedded(99)})
     monkeypatch.setattr("memory_os.documents.rows.CHUNKER", "another")
     # Cut by it, the file begins with one passage more.
     cut = Chunk("what was part of the first one")
@@ -155,7 +155,7 @@ def test_what_another_chunker_cuts_alike_keeps_its_vectors_and_its_day(
     after = passages(documents, "a.md")
     assert [one.text for one in after] == [cut.text, *(one.text for one in before)]
     assert [one.created_at for one in after[1:]] == [one.created_at for one in before]
-    assert len(index.unembedded(99)) == 1
+    assert len(index.embeddings.unembedded(99)) == 1
 
 
 def test_each_bad_file_is_skipped_with_its_reason(documents: Documents, settings: Settings, store: Store) -> None:

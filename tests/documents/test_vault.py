@@ -40,13 +40,13 @@ def raw(settings: Settings, documents: Documents) -> Path:
 
 def embed_all(documents: Documents) -> int:
     """Give each text a vector of its own, as the service would. Returns how many had none."""
-    waiting = {one.embed_hash: one for one in documents.index.pending(100_000)}
-    known = documents.index.embeddings(list(waiting)[:30_000])
+    waiting = {one.embed_hash: one for one in documents.index.embeddings.pending(100_000)}
+    known = documents.index.embeddings.of_hashes(list(waiting)[:30_000])
     fresh = {
         key: np.frombuffer(bytes.fromhex(key) * 2, np.uint8).astype(np.float32) for key in waiting.keys() - known.keys()
     }
-    documents.index.store_embeddings(fresh)
-    documents.index.mark_indexed([one.pk for one in documents.index.pending(100_000)])
+    documents.index.embeddings.keep(fresh)
+    documents.index.embeddings.mark_indexed([one.pk for one in documents.index.embeddings.pending(100_000)])
     return len(fresh)
 
 

@@ -73,11 +73,11 @@ def test_a_text_that_alone_fails_holds_up_no_other(engine: tuple[EmbeddingServer
                 one.index_pending(16)
             except EmbeddingError:
                 continue
-        assert one.index.pending_count() == 1, "the one text that fails"
+        assert one.index.embeddings.pending_count() == 1, "the one text that fails"
     finally:
         server.vectors = good  # type: ignore[method-assign]
     embedded(one)
-    assert one.index.pending_count() == 0
+    assert one.index.embeddings.pending_count() == 0
 
 
 def test_which_faults_may_pass_by_themselves() -> None:

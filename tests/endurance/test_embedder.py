@@ -102,7 +102,7 @@ def test_a_model_that_fails_costs_meaning_and_no_text(desk: Desk, error: Excepti
     desk.model.happens = lambda: None
     desk.embed()
     desk.ask(ASKED[0])
-    assert desk.told() == "" and desk.engine.index.pending_count() == 0
+    assert desk.told() == "" and desk.engine.index.embeddings.pending_count() == 0
     collection = desk.engine.indexing.collection
     assert collection is not None and len(list(collection.ids())) == len(SAID), "each once"
 

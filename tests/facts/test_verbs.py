@@ -305,9 +305,9 @@ def test_trust_fades_into_the_passages(facts):
 
 def test_a_trust_change_keeps_the_vector(facts):
     fact = remember(facts, "The server has 4 GB")
-    facts.index.mark_indexed([pending.pk for pending in facts.index.pending(10)])
+    facts.index.embeddings.mark_indexed([pending.pk for pending in facts.index.embeddings.pending(10)])
     facts.feedback(fact, True, NOW)
-    assert facts.index.pending_count() == 0
+    assert facts.index.embeddings.pending_count() == 0
 
 
 # -- contradictions ----------------------------------------------------------------------------------------------------

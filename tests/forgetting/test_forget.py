@@ -199,8 +199,8 @@ def test_exactly_one_way_is_taken(home: Home, arguments: dict[str, Any]) -> None
 def test_ledgers_telemetry_and_embeddings_go_too(home: Home) -> None:
     home.memory.sessions.add_turn(turn(1, "The safe opens with quillfeather.", ""))
     passage = home.memory.found("safe")[0]
-    pending = home.index.pending(10)
-    home.index.store_embeddings({one.embed_hash: np.ones(4, np.float32) for one in pending})
+    pending = home.index.embeddings.pending(10)
+    home.index.embeddings.keep({one.embed_hash: np.ones(4, np.float32) for one in pending})
     with home.store.write() as db:
         db.execute("INSERT INTO recalls(turn_id, session_id, scope, at, outcome, milliseconds) VALUES('r1','s9',?,1,'injected',1)",
                    (LOCAL.key,))  # fmt: skip
@@ -211,7 +211,7 @@ def test_ledgers_telemetry_and_embeddings_go_too(home: Home) -> None:
     assert home.store.value("SELECT count(*) FROM recall_lines") == 0
     assert [row["query"] for row in home.store.rows("SELECT query FROM tool_calls")] == ["weather tomorrow"]
     assert home.store.value("SELECT count(*) FROM embeddings") == 0
-    assert home.index.deleted_points() == [passage.id]
+    assert home.index.embeddings.deleted_points() == [passage.id]
 
 
 def test_backups_are_renewed(home: Home) -> None:

@@ -28,7 +28,7 @@ def remembered(index: Index, count: int, **fields: Any) -> list[str]:
         for number in range(count)
     ]
     index.replace("source", made)
-    index.mark_indexed([one.pk for one in index.pending(count)])
+    index.embeddings.mark_indexed([one.pk for one in index.embeddings.pending(count)])
     return [one.id for one in made]
 
 
@@ -44,10 +44,10 @@ def test_what_is_archived_or_over_is_closed_once(index: Index) -> None:
     with index.store.write() as db:
         db.execute("UPDATE passages SET valid_from = ? WHERE id = ?", (NOW + 1, begins))
     assert take_points_along(index.store, NOW) == 2
-    assert (marks(index), sorted(index.deleted_points())) == ([CLOSED, CLOSED, 1, 1], sorted([archived, over]))
+    assert (marks(index), sorted(index.embeddings.deleted_points())) == ([CLOSED, CLOSED, 1, 1], sorted([archived, over]))
     assert take_points_along(index.store, NOW) == 0
     assert take_points_along(index.store, NOW + 1) == 1, "its time has come, and nobody wrote"
-    assert index.pending(10) == [] and index.pending_count() == 0
+    assert index.embeddings.pending(10) == [] and index.embeddings.pending_count() == 0
 
 
 def test_what_is_open_again_waits_for_its_point_and_is_not_to_be_deleted(index: Index) -> None:
@@ -58,8 +58,8 @@ def test_what_is_open_again_waits_for_its_point_and_is_not_to_be_deleted(index: 
     assert take_points_along(index.store, NOW) == 0, "still over"
     index.update(one, valid_to=NOW + 5)
     assert take_points_along(index.store, NOW) == 1
-    assert (marks(index), index.deleted_points()) == ([0], [])
-    assert [waiting.passage.id for waiting in index.pending(5)] == [one]
+    assert (marks(index), index.embeddings.deleted_points()) == ([0], [])
+    assert [waiting.passage.id for waiting in index.embeddings.pending(5)] == [one]
 
 
 def test_more_than_a_page_of_them(index: Index) -> None:
@@ -68,7 +68,7 @@ def test_more_than_a_page_of_them(index: Index) -> None:
         db.execute("UPDATE passages SET archived = 1")
     assert take_points_along(index.store, NOW) == 2500
     assert set(marks(index)) == {CLOSED}
-    assert len(index.deleted_points(5000)) == 2500
+    assert len(index.embeddings.deleted_points(5000)) == 2500
 
 
 def test_a_look_goes_through_what_is_to_change_alone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

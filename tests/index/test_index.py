@@ -46,9 +46,9 @@ def vector(seed: int) -> np.ndarray:
 
 def embed(index: Index) -> None:
     """What the background does, with vectors of no meaning."""
-    for one in index.pending(100):
-        index.store_embeddings({one.embed_hash: vector(1)})
-        index.mark_indexed([one.pk])
+    for one in index.embeddings.pending(100):
+        index.embeddings.keep({one.embed_hash: vector(1)})
+        index.embeddings.mark_indexed([one.pk])
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_replacing_keeps_what_is_unchanged(index: Index) -> None:
     embed(index)
     changed = replace(second, text="deux")
     assert index.replace("message:1", [first, changed]) == Replaced(added=1, removed=0, kept=1)
-    assert [one.passage.text for one in index.pending(9)] == ["deux"]
+    assert [one.passage.text for one in index.embeddings.pending(9)] == ["deux"]
     assert found(index, "two") == []
 
 
@@ -108,7 +108,7 @@ def test_a_passage_without_a_time_is_the_same_as_it_is_stored(index: Index) -> N
 
 def test_a_day_before_1970_is_a_time_that_can_be_indexed(index: Index) -> None:
     index.replace("document:old.md", [note("moon landing", "document:old.md", created_at=-14_000_000.0)])
-    assert index.pending(1)[0].passage.created_at > 0
+    assert index.embeddings.pending(1)[0].passage.created_at > 0
     assert index.replace("document:old.md", [note("moon landing", "document:old.md", created_at=-14_000_000.0)]).kept == 1
 
 
@@ -119,9 +119,9 @@ def test_removing_takes_text_embedding_and_point(index: Index) -> None:
     assert index.remove("message:1") == 1
     assert found(index, "forget") == []
     assert index.store.value("SELECT count(*) FROM embeddings") == 0
-    assert index.deleted_points() == [passage.id]
+    assert index.embeddings.deleted_points() == [passage.id]
     index.replace("message:1", [passage])
-    assert index.deleted_points() == []
+    assert index.embeddings.deleted_points() == []
 
 
 def test_an_embedding_two_passages_share_stays_for_the_other(index: Index) -> None:
@@ -137,8 +137,8 @@ def test_another_trust_or_title_of_the_same_words_costs_no_embedding(index: Inde
     index.replace("message:1", [passage])
     embed(index)
     index.replace("message:1", [replace(passage, trust=0.7)])
-    (one,) = index.pending(9)
-    assert one.embed_hash in index.embeddings([one.embed_hash])
+    (one,) = index.embeddings.pending(9)
+    assert one.embed_hash in index.embeddings.of_hashes([one.embed_hash])
 
 
 def test_what_only_moved_down_in_its_source_costs_no_embedding(index: Index) -> None:
@@ -147,10 +147,10 @@ def test_what_only_moved_down_in_its_source_costs_no_embedding(index: Index) -> 
     embed(index)
     after = [note("a section put before them", ordinal=0), *(note(one.text, ordinal=one.ordinal + 1) for one in before)]
     index.replace("message:1", after)
-    assert list(index.unembedded(10).values()) == [index.store.value("SELECT pk FROM passages WHERE ordinal = 0")]
+    assert list(index.embeddings.unembedded(10).values()) == [index.store.value("SELECT pk FROM passages WHERE ordinal = 0")]
     embed(index)
     index.replace("message:1", before)
-    assert index.unembedded(10) == {}
+    assert index.embeddings.unembedded(10) == {}
     assert index.store.value("SELECT count(*) FROM embeddings") == len(before)
 
 
@@ -160,10 +160,10 @@ def test_what_is_asked_each_second_goes_through_what_waits_and_not_through_all(
     asked: list[tuple[str, Any]] = []
     rows = index.store.rows
     monkeypatch.setattr(index.store, "rows", lambda sql, values=(): asked.append((sql, values)) or rows(sql, values))
-    index.pending(16)
-    index.pending(16, backlog=5)
-    index.unembedded(17, after=3)
-    index.unembedded(17, elsewhere=["h"])
+    index.embeddings.pending(16)
+    index.embeddings.pending(16, backlog=5)
+    index.embeddings.unembedded(17, after=3)
+    index.embeddings.unembedded(17, elsewhere=["h"])
     assert len(asked) == 4
     for sql, values in asked:
         plan = [str(row["detail"]) for row in rows(f"EXPLAIN QUERY PLAN {sql}", values)]
@@ -173,25 +173,25 @@ def test_what_is_asked_each_second_goes_through_what_waits_and_not_through_all(
 
 def test_a_text_forgotten_while_it_is_embedded_leaves_no_vector(index: Index) -> None:
     index.replace("message:1", [note("a secret")])
-    (one,) = index.pending(1)
+    (one,) = index.embeddings.pending(1)
     index.remove("message:1")
-    index.store_embeddings({one.embed_hash: vector(1)})
-    index.mark_indexed([one.pk])
+    index.embeddings.keep({one.embed_hash: vector(1)})
+    index.embeddings.mark_indexed([one.pk])
     assert index.store.value("SELECT count(*) FROM embeddings") == 0
 
 
 def test_a_passage_changed_while_it_is_embedded_waits_still(index: Index) -> None:
     """SQLite would give the newest row's number to its successor, which then passed for embedded."""
     index.replace("message:1", [note("before")])
-    (one,) = index.pending(1)
+    (one,) = index.embeddings.pending(1)
     index.replace("message:1", [note("after")])
-    index.store_embeddings({one.embed_hash: vector(1)})
-    index.mark_indexed([one.pk])
-    assert [waiting.passage.text for waiting in index.pending(9)] == ["after"]
+    index.embeddings.keep({one.embed_hash: vector(1)})
+    index.embeddings.mark_indexed([one.pk])
+    assert [waiting.passage.text for waiting in index.embeddings.pending(9)] == ["after"]
     index.remove("message:1")
     index.replace("message:2", [note("another", "message:2")])
-    index.mark_indexed([one.pk])
-    assert index.pending_count() == 1
+    index.embeddings.mark_indexed([one.pk])
+    assert index.embeddings.pending_count() == 1
 
 
 def test_what_was_put_away_stays_so_when_it_is_rewritten(index: Index) -> None:
@@ -244,7 +244,7 @@ def test_update_changes_what_is_not_text(index: Index) -> None:
     index.update(passage.id, trust=0.8, importance=0.2)
     stored = index.of_source("message:1")[0]
     assert (stored.trust, stored.importance) == (0.8, 0.2)
-    assert index.pending_count() == 0
+    assert index.embeddings.pending_count() == 0
     index.update(passage.id)
     index.update(passage.id, archived=True)
     assert found(index, "one") == []
@@ -301,7 +301,7 @@ def test_no_terms_no_ids_no_scopes_no_answer(index: Index) -> None:
     assert index.lexical(["word"], [], now=NOW) == []
     assert index.visible([], [MINE], now=NOW) == {}
     assert index.passages([]) == {}
-    assert index.vectors_of([]) == {}
+    assert index.embeddings.of_passages([]) == {}
 
 
 USERS = ["default/local", "default/telegram:1", "default/telegram:2", "work/local", SHARED_SCOPE]
@@ -330,33 +330,33 @@ def test_nobody_reads_anothers_passages(index: Index, owners: list[str], reader:
 def test_the_newest_waits_shortest(index: Index) -> None:
     for number in range(3):
         index.replace(f"m:{number}", [note(f"text {number}", f"m:{number}")])
-    assert [one.passage.text for one in index.pending(2)] == ["text 2", "text 1"]
-    assert index.pending_count() == 3
+    assert [one.passage.text for one in index.embeddings.pending(2)] == ["text 2", "text 1"]
+    assert index.embeddings.pending_count() == 3
 
 
 def test_vectors_come_back_as_they_went_within_half_precision(index: Index) -> None:
     index.replace("m:1", [note("text", "m:1")])
-    (one,) = index.pending(1)
-    index.store_embeddings({one.embed_hash: vector(7)})
-    np.testing.assert_allclose(index.vectors_of([one.pk])[one.pk], vector(7), atol=1e-3)
-    assert index.vectors_of([one.pk])[one.pk].dtype == np.float32
+    (one,) = index.embeddings.pending(1)
+    index.embeddings.keep({one.embed_hash: vector(7)})
+    np.testing.assert_allclose(index.embeddings.of_passages([one.pk])[one.pk], vector(7), atol=1e-3)
+    assert index.embeddings.of_passages([one.pk])[one.pk].dtype == np.float32
 
 
 def test_vectors_of_another_pipeline_are_none_of_ours(index: Index) -> None:
     index.replace("m:1", [note("text", "m:1")])
-    (one,) = index.pending(1)
-    index.store_embeddings({one.embed_hash: vector(7)})
+    (one,) = index.embeddings.pending(1)
+    index.embeddings.keep({one.embed_hash: vector(7)})
     other = Index(index.store, "test/2")
-    assert other.vectors_of([one.pk]) == {}
-    assert other.embeddings([one.embed_hash]) == {}
+    assert other.embeddings.of_passages([one.pk]) == {}
+    assert other.embeddings.of_hashes([one.embed_hash]) == {}
 
 
 def test_losing_the_collection_keeps_the_embeddings(index: Index) -> None:
     index.replace("m:1", [note("text", "m:1")])
     embed(index)
-    index.mark_all_unindexed()
-    (one,) = index.pending(1)
-    assert one.embed_hash in index.embeddings([one.embed_hash])
+    index.embeddings.mark_all_unindexed()
+    (one,) = index.embeddings.pending(1)
+    assert one.embed_hash in index.embeddings.of_hashes([one.embed_hash])
 
 
 def test_the_encoder_reads_the_day_the_title_and_the_neighbour() -> None:
@@ -376,5 +376,5 @@ def test_what_was_just_said_does_not_wait_behind_files(index: Index) -> None:
     index.replace("document:a.md", [note("A file.", "document:a.md", layer=Layer.VECTORS, scope=SHARED_SCOPE, created_at=now)])
     index.replace("message:1", [note("Said a year ago.", "message:1", created_at=now - 3e7)])
     index.replace("message:2", [note("Said just now.", "message:2", created_at=now)])
-    backlog = max(one.pk for one in index.pending(10))
-    assert [one.passage.text for one in index.pending(10, backlog)] == ["Said just now."]
+    backlog = max(one.pk for one in index.embeddings.pending(10))
+    assert [one.passage.text for one in index.embeddings.pending(10, backlog)] == ["Said just now."]

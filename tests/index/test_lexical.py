@@ -42,9 +42,9 @@ def read(index: Index, scope: str = MINE, weights: tuple[float, ...] = (), limit
 
 
 def test_a_read_has_what_its_hits_say_and_their_embeddings(index: Index) -> None:
-    with_vector = index.pending(20)[3]
+    with_vector = index.embeddings.pending(20)[3]
     vector = np.array([0.6, 0.8], np.float32)
-    index.store_embeddings({with_vector.embed_hash: vector})
+    index.embeddings.keep({with_vector.embed_hash: vector})
     hits = index.lexical(WORDS, [MINE], limit=MANY, now=NOW)
     found = read(index, limit=MANY)
     assert found.hits == hits

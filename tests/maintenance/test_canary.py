@@ -55,7 +55,7 @@ def test_its_passage_is_embedded_before_all_that_waits(engine: Engine) -> None:
         engine.facts.state(Statement(f"The rack number {number} stands in hall {number * 3}.", Scope()), NOW)
     outcome = engine.maintenance.run("canary", NOW)
     assert outcome.state == "ok"
-    assert engine.index.pending_count() >= 292
+    assert engine.index.embeddings.pending_count() >= 292
 
 
 def test_load_does_not_fake_a_failure(engine: Engine) -> None:

@@ -34,7 +34,7 @@ def alike(engine: Engine, *facts: Fact) -> None:
         assert row is not None
         near = vector.copy()
         near[1 + number] = 0.2
-        engine.index.store_embeddings({row["embed_hash"]: near / np.linalg.norm(near)})
+        engine.index.embeddings.keep({row["embed_hash"]: near / np.linalg.norm(near)})
 
 
 def test_two_ways_of_writing_one_fact_merge_and_come_apart_again(engine: Engine) -> None:

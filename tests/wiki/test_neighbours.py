@@ -44,7 +44,7 @@ def _index(store: Store, vectors: dict[str, list[tuple[float, float]]]) -> Index
         ]
         index.replace(f"document:{path}", passages)
         rows = store.rows("SELECT embed_hash FROM passages WHERE source = ? ORDER BY ordinal", (f"document:{path}",))
-        index.store_embeddings(
+        index.embeddings.keep(
             {row["embed_hash"]: np.array(vector, np.float32) for row, vector in zip(rows, given, strict=True)}
         )
     return index
@@ -80,8 +80,8 @@ def test_what_did_not_change_is_not_read_again(store: Store, wiki: Wiki, monkeyp
     index = _index(store, {"wiki/concepts/a.md": [(1, 0)], "wiki/concepts/b.md": [(0, 1), (1, 0)]})
     near = WikiNeighbours(store, index, Indexing(store, index), wiki)
     read: list[int] = []
-    embeddings = index.embeddings
-    monkeypatch.setattr(index, "embeddings", lambda hashes: read.append(len(hashes)) or embeddings(hashes))
+    of_hashes = index.embeddings.of_hashes
+    monkeypatch.setattr(index.embeddings, "of_hashes", lambda hashes: read.append(len(hashes)) or of_hashes(hashes))
     before = near.vectors()
     assert {path: vector.tolist() for path, vector in near.vectors().items()} == {
         path: vector.tolist() for path, vector in before.items()
@@ -96,8 +96,8 @@ def test_what_did_not_change_is_not_read_again(store: Store, wiki: Wiki, monkeyp
     index.replace("document:wiki/concepts/d.md", [late])
     assert "wiki/concepts/d.md" not in near.vectors()
     (row,) = store.rows("SELECT embed_hash FROM passages WHERE text = 'late'")
-    index.store_embeddings({row["embed_hash"]: np.array((0.5, 0.5), np.float32)})
+    index.embeddings.keep({row["embed_hash"]: np.array((0.5, 0.5), np.float32)})
     assert near.vectors()["wiki/concepts/d.md"].tolist() == [0.5, 0.5]
     assert read == [3, 1, 1]
-    index.fingerprint = "test/2"
+    index.embeddings.fingerprint = "test/2"
     assert near.vectors() == {}

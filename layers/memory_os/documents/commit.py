@@ -59,7 +59,7 @@ class Commits:
                 )
             report = self._replace(db, prepared, now)
             if vectors:
-                self.index.store_embeddings(dict(vectors))
+                self.index.embeddings.keep(dict(vectors))
             self._tally(row, report, prepared)
             return report
 

@@ -47,7 +47,7 @@ def move(db: sqlite3.Connection, index: Index, old: str, new: str) -> int:
     after = renamed(before, old, new)
     vectors = _vectors(index, before)
     index.replace(source_of(new), after)
-    index.store_embeddings(
+    index.embeddings.keep(
         {_key(to): vectors[_key(one)] for one, to in zip(before, after, strict=True) if _key(one) in vectors}
     )
     pairs = [(to.id, one.id) for one, to in zip(before, after, strict=True)]
@@ -65,7 +65,7 @@ def _vectors(index: Index, passages: Sequence[Passage]) -> dict[str, NDArray[np.
     keys = [_key(one) for one in passages]
     found: dict[str, NDArray[np.float32]] = {}
     for start in range(0, len(keys), _PAGE):
-        found.update(index.embeddings(keys[start : start + _PAGE]))
+        found.update(index.embeddings.of_hashes(keys[start : start + _PAGE]))
     return found
 
 

@@ -1,12 +1,11 @@
 """The index all layers share: passages in memory.db, full text over them, and their embeddings.
 
-A layer writes the passages of a source with `replace` and takes them away with `remove`. Text is searchable at once;
-vectors follow in the background (`pending`, `store_embeddings`), and the vector collection is derived from here.
+A layer writes the passages of a source with `replace` and takes them away with `remove`. Text is searchable at once; vectors follow
+in the background (`Index.embeddings`), and the vector collection is derived from here.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_os.index.embeddings import Embeddings, Pending, embed_text
 from memory_os.index.lexical import Wanted, best_of
 from memory_os.index.rows import (
     IN_ORDER,
@@ -33,15 +33,8 @@ from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import stored_query, stored_terms
 
-__all__ = ["Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "passage_of"]
+__all__ = ["Embeddings", "Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "embed_text", "passage_of"]
 
-_EMBEDDED = "EXISTS(SELECT 1 FROM embeddings e WHERE e.hash = p.embed_hash AND e.fingerprint = :fingerprint)"
-_HASHES = "(SELECT value FROM json_each(:hashes))"
-
-
-# A turn of the last minutes; earlier sessions that are imported are a backlog like any other.
-_JUST_S = 600.0
-_JUST_SAID = f"(created_at > :since AND layer NOT IN ({', '.join(repr(layer.value) for layer in sorted(DOCUMENT_LAYERS))}))"
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
@@ -55,16 +48,6 @@ class Retrieval(NamedTuple):
 
     at: float
     before: dict[str, float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A passage that has no vector in the collection yet. `embed_text` is what the encoder gets."""
-
-    pk: int
-    passage: Passage
-    embed_text: str
-    embed_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +70,16 @@ class Read:
 
 
 class Index:
-    """Passages, their full text and their embeddings. Thread-safe; writes go through the store's transaction."""
+    """Passages and their full text; `embeddings` are their vectors. Thread-safe; writes go through the store's transaction."""
 
     def __init__(self, store: Store, fingerprint: str) -> None:
         self.store = store
-        self.fingerprint = fingerprint
+        self.embeddings = Embeddings(store, fingerprint)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the pipeline whose embeddings these are."""
+        return self.embeddings.fingerprint
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -119,7 +107,7 @@ class Index:
                 db.execute("INSERT OR IGNORE INTO deleted_points(id) VALUES(?)", (row["id"],))
             # After all inserts: a text that was at one place may stand at another now.
             for row in (*replaced, *old.values()):
-                self._drop_embedding(db, row["embed_hash"])
+                self.embeddings.drop_unused(db, row["embed_hash"])
         return Replaced(added=len(passages) - kept, removed=len(old), kept=kept)
 
     def remove(self, source: str) -> int:
@@ -174,9 +162,9 @@ class Index:
 
     def by_handle(self, handle: str, scopes: Sequence[str]) -> Passage | None:
         """The passage behind a handle or a full id, if this reader may see it."""
-        marks = ",".join("?" * len(scopes))
+        listed = ",".join("?" * len(scopes))
         row = self.store.row(
-            f"SELECT {READ_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({marks})",
+            f"SELECT {READ_COLUMNS} FROM passages WHERE (handle = ? OR id = ?) AND scope IN ({listed})",
             (handle, handle, *scopes),
         )
         return None if row is None else passage_of(row)
@@ -213,7 +201,7 @@ class Index:
     def read(self, hits: list[Hit]) -> Read:
         """Hits that were found otherwise, with the same of them."""
         pks = [hit.pk for hit in hits]
-        vectors = self.vectors_of(pks)
+        vectors = self.embeddings.of_passages(pks)
         matrix = np.stack(list(vectors.values())) if vectors else NO_VECTORS
         return Read(hits, self.passages(pks), list(vectors), matrix)
 
@@ -266,108 +254,9 @@ class Index:
             self.store.value("SELECT count(*) FROM passages_fts WHERE passages_fts MATCH ?", ("body : " + stored_query([term]),))
         )
 
-    def vectors_of(self, pks: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Stored embeddings by pk, shape (dimension,); passages without one are left out."""
-        rows = self.store.rows(
-            f"SELECT p.pk, e.vector FROM passages p JOIN embeddings e ON e.hash = p.embed_hash AND e.fingerprint = ?"
-            f" WHERE p.pk IN ({marks(pks)})",
-            (self.fingerprint, *padded(pks)),
-        )
-        if not rows:
-            return {}
-        return dict(zip([row[0] for row in rows], matrix_of(row[1] for row in rows), strict=True))
-
     def count(self, layer: Layer | None = None) -> int:
         where, values = ("", ()) if layer is None else (" WHERE layer = ?", (layer.value,))
         return int(self.store.value(f"SELECT count(*) FROM passages{where}", values))
-
-    # -- embeddings ------------------------------------------------------------------------------------------------
-
-    def pending(self, limit: int, backlog: int = 0) -> list[Pending]:
-        """Passages whose vector is not in the collection, newest first: what was just said is asked for first.
-
-        `backlog`: up to this pk somebody else embeds; those passages are left out until their embedding is there. Not
-        what was said, noted or decided just now: it does not wait behind files.
-        """
-        here = f" AND (pk > :backlog OR {_EMBEDDED} OR {_JUST_SAID})" if backlog else ""
-        values = {"fingerprint": self.fingerprint, "backlog": backlog, "since": time.time() - _JUST_S, "limit": limit}
-        rows = self.store.rows(
-            f"SELECT pk, {READ_COLUMNS} FROM passages p WHERE indexed = 0{here} ORDER BY pk DESC LIMIT :limit", values
-        )
-        return [Pending(row["pk"], passage_of(row), embed_text(passage_of(row)), row["embed_hash"]) for row in rows]
-
-    def unembedded(self, limit: int, *, after: int = 0, elsewhere: Iterable[str] = ()) -> dict[str, int]:
-        """Hashes of pending passages with no embedding yet, and the newest pk of each, newest first.
-
-        `after`: only of later passages; `elsewhere`: hashes to leave out.
-        """
-        rows = self.store.rows(
-            # By name: for the grouping SQLite would go through every passage there is, each second.
-            f"SELECT embed_hash, max(pk) AS newest FROM passages p INDEXED BY passages_unindexed"
-            f" WHERE indexed = 0 AND pk > :after AND NOT {_EMBEDDED}"
-            f" AND embed_hash NOT IN {_HASHES} GROUP BY embed_hash ORDER BY newest DESC LIMIT :limit",
-            {**self._bound(elsewhere), "after": after, "limit": limit},
-        )
-        return {row["embed_hash"]: row["newest"] for row in rows}
-
-    def texts_to_embed(self, hashes: Iterable[str]) -> dict[str, str]:
-        """What the encoder is to read, by hash. Left out: what is embedded by now, or is nobody's any more."""
-        rows = self.store.rows(
-            f"SELECT {READ_COLUMNS} FROM passages p WHERE embed_hash IN {_HASHES} AND NOT {_EMBEDDED}",
-            self._bound(hashes),
-        )
-        return {row["embed_hash"]: embed_text(passage_of(row)) for row in rows}
-
-    def _bound(self, hashes: Iterable[str]) -> dict[str, object]:
-        return {"fingerprint": self.fingerprint, "hashes": json.dumps(sorted(hashes))}
-
-    def pending_count(self) -> int:
-        return int(self.store.value("SELECT count(*) FROM passages WHERE indexed = 0"))
-
-    def embeddings(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Stored vectors by embed hash, shape (dimension,), of this pipeline's fingerprint only."""
-        marks = ",".join("?" * len(hashes))
-        rows = self.store.rows(
-            f"SELECT hash, vector FROM embeddings WHERE fingerprint = ? AND hash IN ({marks})",
-            (self.fingerprint, *hashes),
-        )
-        return {row["hash"]: np.frombuffer(row["vector"], "<f2").astype(np.float32) for row in rows}
-
-    def store_embeddings(self, vectors: dict[str, NDArray[np.float32]]) -> None:
-        """Keep vectors by embed hash. What was forgotten while the encoder was at it is not kept."""
-        with self.store.write() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO embeddings(hash, fingerprint, vector)"
-                " SELECT :hash, :fingerprint, :vector WHERE EXISTS(SELECT 1 FROM passages WHERE embed_hash = :hash)",
-                [
-                    {"hash": key, "fingerprint": self.fingerprint, "vector": vector.astype("<f2").tobytes()}
-                    for key, vector in vectors.items()
-                ],
-            )
-
-    def mark_indexed(self, pks: Sequence[int]) -> None:
-        with self.store.write() as db:
-            db.executemany("UPDATE passages SET indexed = 1 WHERE pk = ?", [(pk,) for pk in pks])
-
-    def indexed(self) -> list[int]:
-        """The pks of all passages whose vector stands in the collection."""
-        return [row["pk"] for row in self.store.rows("SELECT pk FROM passages WHERE indexed = 1")]
-
-    def mark_unindexed(self, pks: Sequence[int]) -> None:
-        with self.store.write() as db:
-            db.executemany("UPDATE passages SET indexed = 0 WHERE pk = ?", [(pk,) for pk in pks])
-
-    def mark_all_unindexed(self) -> None:
-        """The collection was lost or rebuilt: derive it again (embeddings stay, so nothing is encoded twice)."""
-        with self.store.write() as db:
-            db.execute("UPDATE passages SET indexed = 0")
-
-    def deleted_points(self, limit: int = 1000) -> list[str]:
-        return [row["id"] for row in self.store.rows("SELECT id FROM deleted_points LIMIT ?", (limit,))]
-
-    def forget_deleted_points(self, ids: Sequence[str]) -> None:
-        with self.store.write() as db:
-            db.executemany("DELETE FROM deleted_points WHERE id = ?", [(one,) for one in ids])
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -391,24 +280,6 @@ class Index:
     def _delete(self, db: sqlite3.Connection, row: Row) -> None:
         db.execute("DELETE FROM passages_fts WHERE rowid = ?", (row["pk"],))
         db.execute("DELETE FROM passages WHERE pk = ?", (row["pk"],))
-
-    def _drop_embedding(self, db: sqlite3.Connection, embed_hash: str) -> None:
-        """Delete a vector that no passage has any more."""
-        db.execute(
-            "DELETE FROM embeddings WHERE hash = ? AND NOT EXISTS(SELECT 1 FROM passages WHERE embed_hash = ?)",
-            (embed_hash, embed_hash),
-        )
-
-
-def embed_text(passage: Passage) -> str:
-    """What the encoder reads: date, title, the text, then what stood before it.
-
-    Without its neighbour a turn such as "yes, at noon then" means nothing; the date lets "in May" find it.
-    """
-    day = time.strftime("%-d %B %Y", time.gmtime(passage.created_at)) if passage.created_at else ""
-    head = " · ".join(filter(None, (day, passage.title)))
-    return "\n".join(filter(None, (head, passage.context, passage.text)))
-
 
 def _same(row: Row, passage: Passage) -> bool:
     """Whether a stored row says all that `passage` says (a missing time means: as stored)."""

@@ -60,7 +60,7 @@ def marks(values: Sequence[object]) -> str:
 
 
 def padded(values: Sequence[_T]) -> tuple[_T | None, ...]:
-    """The values for `_marks`; NULL is in no list."""
+    """The values for `marks`; NULL is in no list."""
     return (*values, *[None] * (_length(len(values)) - len(values)))
 
 

@@ -35,7 +35,7 @@ def questions(store: Store, index: Index, now: float) -> list[Question]:
         )
         for row in rows:
             terms = tuple(dict.fromkeys(query_terms(row["text"])))[:_TERMS]
-            vectors = index.vectors_of([row["pk"]])
+            vectors = index.embeddings.of_passages([row["pk"]])
             embedding = vectors[row["pk"]].tobytes() if row["pk"] in vectors else b""
             found.append(Question(terms, row["scope"], row["id"], embedding))
     distinct = {one.passage_id: one for one in found if one.terms}
@@ -48,5 +48,5 @@ def answered(question: Question, index: Index, now: float) -> bool:
     hit = next((one for one in hits if one.id == question.passage_id), None)
     if hit is None:
         return False
-    vectors = index.vectors_of([hit.pk])
+    vectors = index.embeddings.of_passages([hit.pk])
     return not question.embedding or (hit.pk in vectors and vectors[hit.pk].tobytes() == question.embedding)

@@ -93,7 +93,7 @@ class WikiNeighbours:
     def _embeddings(self, hashes: list[str]) -> dict[str, NDArray[np.float32]]:
         found: dict[str, NDArray[np.float32]] = {}
         for start in range(0, len(hashes), _BATCH):
-            found.update(self._index.embeddings(hashes[start : start + _BATCH]))
+            found.update(self._index.embeddings.of_hashes(hashes[start : start + _BATCH]))
         return found
 
     def near(self, text: str) -> list[Neighbour]:

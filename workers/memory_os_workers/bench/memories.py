@@ -152,7 +152,7 @@ def fill(index: Index, embedder: Embedder, texts: list[str], now: float) -> Iter
                 )  # fmt: skip
                 index.replace(passage.source, [passage])
                 stored[content_hash(embed_text(passage))] = vectors.of(number)
-        index.store_embeddings(stored)
+        index.embeddings.keep(stored)
         yield min(start + _BATCH, len(texts))
 
 

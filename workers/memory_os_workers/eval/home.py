@@ -74,12 +74,12 @@ def copy_memory(database: Path, engine: Engine, progress: Progress) -> None:
             ours.executemany(f"INSERT INTO {table}({columns}) VALUES({marks})", rows)
         words = theirs.execute("SELECT rowid, body, neighbours FROM passages_fts")
         ours.executemany("INSERT INTO passages_fts(rowid, body, neighbours) VALUES(?, ?, ?)", words)
-    engine.index.mark_all_unindexed()
+    engine.index.embeddings.mark_all_unindexed()
     _embed(engine, "your memory", progress)
 
 
 def _embed(engine: Engine, name: str, progress: Progress) -> None:
-    total, done = engine.index.pending_count(), 0
+    total, done = engine.index.embeddings.pending_count(), 0
     while count := engine.index_pending(_EMBED_BATCH):
         done += count
         progress(min(done, total), total, f"embedding {name}")

@@ -205,7 +205,7 @@ class Pipeline:
         return self._backlog
 
     async def _hand_out(self, queue: Queue) -> None:
-        own = await self._in_thread(lambda: self.engine.index.unembedded(OWN_MAX + 1, after=self._backlog))
+        own = await self._in_thread(lambda: self.engine.index.embeddings.unembedded(OWN_MAX + 1, after=self._backlog))
         # More files on their way than a few are a backlog from their first passage on: what they give comes in drops.
         many_files = len(self._preparing) > OWN_MAX
         if own and (many_files or len(own) > OWN_MAX):
@@ -223,7 +223,7 @@ class Pipeline:
 
     def _to_hand_out(self, limit: int) -> list[str]:
         elsewhere = self.engine.dead_letters.hashes().union(*self._embedding.values())
-        found = self.engine.index.unembedded(limit, elsewhere=elsewhere)
+        found = self.engine.index.embeddings.unembedded(limit, elsewhere=elsewhere)
         return [one for one, newest in found.items() if newest <= self._backlog]
 
     # -- documents -----------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ class WorkRoutes:
         """Of the hashes, those still to be embedded, with their texts."""
         body: bodies.Texts = await self._read(request, "Texts")
         engine = await self._service.engine()
-        return web.json_response({"texts": await self._in_thread(engine.index.texts_to_embed, body.hashes)})
+        return web.json_response({"texts": await self._in_thread(engine.index.embeddings.texts, body.hashes)})
 
     async def embeddings(self, request: web.Request) -> web.Response:
         """Keep delivered vectors, if they are of this pipeline's fingerprint."""
@@ -306,7 +306,7 @@ def _keep(engine: Engine, fingerprint: str, encoded: dict[str, Any]) -> int:
         vectors = vectors_of(encoded, dimension)
     except (ValueError, TypeError, binascii.Error) as error:
         raise BadRequest(f"A vector can't be read: {error}.") from error
-    engine.index.store_embeddings(vectors)
+    engine.index.embeddings.keep(vectors)
     return len(vectors)
 
 
