@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory_os.embedding import Embedder
-from memory_os.errors import EmbeddingError, EmbeddingUnavailable, FingerprintMismatch, VectorsError
+from memory_os.errors import EmbeddingError, EmbeddingUnavailable, FingerprintMismatch, VectorsError, VectorsUnavailable
 from memory_os.index import Index
 from memory_os.index.closed import take_points_along
 from memory_os.indexing import Indexing
@@ -491,6 +491,21 @@ def test_a_second_service_is_refused_and_the_first_goes_on(library: Library, enc
     assert "in use" in second.health().detail
     second.close()
     assert library.ask("Which port does the staging gateway use?").outcome == "injected"
+
+
+def test_a_folder_that_is_let_go_is_opened_by_the_service_that_was_refused(library: Library, encoder: Counting) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.embed()
+    second = Indexing(library.store, Index(library.store, library.index.fingerprint))
+    second.open(library.settings.vectors_dir, encoder)
+    for _ in range(2):
+        with pytest.raises(VectorsUnavailable, match="in use"):
+            second.work(8)
+    assert counter(library, "vectors_unavailable") == 1
+    library.indexing.close()
+    second.work(8)
+    assert second.health().state is State.OK
+    second.close()
 
 
 def test_figures_say_what_waits(library: Library) -> None:

@@ -10,7 +10,7 @@
     │   └── EmbeddingInvalid   … answers with what is no vector of it: another number or length of them, no direction
     ├── VectorsError           the vector collection
     │   ├── FingerprintMismatch … was built by another model, chunker or sparse setting
-    │   ├── VectorsUnavailable … its server can't be reached, is too slow, or fails; it may answer again by itself
+    │   ├── VectorsUnavailable … its server can't be reached, is too slow or fails, or another process holds its folder; it may pass
     │   ├── VectorsDenied      … its server refuses the key, or shows a certificate that isn't trusted
     │   └── VectorsGone        … it vanished from its server, and is to be derived again from memory.db
     ├── HostError              Hermes or one of its files

@@ -43,7 +43,8 @@ _PAGE = 32
 _VERIFY_EVERY_S = 10.0
 # What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
 _PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
-# Faults that may pass by themselves: the server is started, its key mended, its collection derived again.
+# Faults that may pass by themselves: the server is started, its key mended, its collection derived again; who holds the
+# folder (a service that is still ending) lets go.
 _PASSING = (VectorsUnavailable, VectorsDenied, VectorsGone)
 _WAIT = "Wait for `memory-os status` to say ready."
 _TRIED_AGAIN = "Their words find them; they are tried again by themselves, behind all others. `memory-os forget HANDLE` ends that."

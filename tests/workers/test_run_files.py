@@ -58,6 +58,16 @@ def test_a_record_left_behind_is_told_once(settings: Settings) -> None:
     assert run_files.take_unclean_end(settings) == {}, "a clean end leaves nothing to tell"
 
 
+def test_what_another_service_announced_stays(settings: Settings) -> None:
+    run_files.announce(settings, 1.0)
+    run_files.write_json(settings.run_dir / "service.json", {"pid": os.getppid(), "socket": "/elsewhere.sock"})
+    run_files.withdraw(settings, None)
+    assert run_files.left_behind(settings)["socket"] == "/elsewhere.sock"
+    run_files.announce(settings, 2.0)
+    run_files.withdraw(settings, None)
+    assert not run_files.left_behind(settings)
+
+
 def test_a_failure_is_left_read_and_cleared(settings: Settings) -> None:
     run_files.record_failure(settings, StoreCorrupt("It is damaged.", cure="Restore it."))
     left = run_files.last_failure(settings)

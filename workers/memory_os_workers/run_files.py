@@ -204,10 +204,14 @@ def take_unclean_end(settings: Settings) -> dict[str, Any]:
 
 
 def withdraw(settings: Settings, bound: tuple[int, int] | None) -> None:
-    """Remove what says that a service runs here. `bound`: the identity of the socket it made."""
+    """Remove what says that this service runs here. `bound`: the identity of the socket it made.
+
+    Where `run/` was deleted under it, another may have started since, and what says so stays.
+    """
     remove_socket(settings, bound)
-    for name in ("service.json", "service.pid"):
-        (settings.run_dir / name).unlink(missing_ok=True)
+    if left_behind(settings).get("pid") in (None, os.getpid()):
+        for name in ("service.json", "service.pid"):
+            (settings.run_dir / name).unlink(missing_ok=True)
 
 
 def record_failure(settings: Settings, error: MemoryOSError) -> None:

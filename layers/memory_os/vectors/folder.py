@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from memory_os import constants
 from memory_os.atomic import write_whole
 from memory_os.documents.chunk import CHUNKER
-from memory_os.errors import FingerprintMismatch, VectorsError
+from memory_os.errors import FingerprintMismatch, VectorsError, VectorsUnavailable
 from memory_os.vectors.shard import CHECK, CURE
 from memory_os.vectors.sparse import SPARSE
 
@@ -64,14 +64,14 @@ def lock_folder(folder: Path) -> FileLock:
     """The exclusive lock, held until released. Taken before anything touches a shard.
 
     The engine has a lock of its own, but a second opener damages the first one's journal before it is refused there.
-    Raises VectorsError if another holder is alive or the folder can't be used.
+    Raises VectorsUnavailable while another holder is alive, VectorsError if the folder can't be used.
     """
     try:
         folder.mkdir(mode=constants.DIRECTORY_MODE, parents=True, exist_ok=True)
         lock = FileLock(folder / LOCK_FILE, timeout=0, mode=constants.FILE_MODE, thread_local=False)
         lock.acquire()
     except Timeout as error:
-        raise VectorsError(
+        raise VectorsUnavailable(
             f"{folder} is in use by another process.", cure="Stop the other one (`memory-os stop`), or ask it."
         ) from error
     except OSError as error:
