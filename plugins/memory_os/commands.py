@@ -10,7 +10,7 @@ from typing import Any
 from . import answers, faults, launch, offswitch, paths, tools, turn
 from .client import CallFailed, request
 from .paths import Home, current_home
-from .state import Identity
+from .state import Identity, shared
 
 _USAGE = (
     "/memory-os status · what runs and what it holds\n"
@@ -80,7 +80,7 @@ def _answer(verb: str, rest: str, home: Home, asker: Asker) -> str:
     if verb in ("off", "on"):
         return _switch(home, asker, verb)
     if verb == "explain":
-        return _explain(home, identity)
+        return _explain(home, asker, identity)
     if verb == "report":
         return _report(home, asker, identity)
     return _recall(home, asker, identity, rest) if verb == "recall" else _forget(home, asker, identity, rest)
@@ -118,11 +118,13 @@ def _report(home: Home, asker: Asker, identity: Identity) -> str:
     return answers.report(_ask(home, "POST", "/v1/report", {**caller, "everyone": identity.user == "local"}))
 
 
-def _explain(home: Home, identity: Identity) -> str:
-    """The asker's own last turn; `last` of the whole service only for the person at this machine."""
+def _explain(home: Home, asker: Asker, identity: Identity) -> str:
+    """The asker's own last turn in this chat; `last` of the whole service only for the person at this machine."""
     from urllib.parse import quote
 
-    this_turn = identity.turn_id or ("last" if identity.user == "local" else "")
+    # A gateway tells a command the sender and the chat, and no session; in a group the session's last turn is anybody's.
+    theirs = shared().asked.get((str(home.hermes), identity.user, asker.key)) or ""
+    this_turn = identity.turn_id or theirs or ("last" if identity.user == "local" else "")
     if not this_turn:
         return "Nothing was recalled for you in this process yet."
     return answers.explain(_ask(home, "GET", f"/v1/explain?turn={quote(this_turn, safe='')}"))

@@ -44,6 +44,7 @@ def pre_llm_call(
     if not text or turn.is_off(home, identity, _text(session_id)):
         return None
     _note_compaction(home, identity, visible)
+    shared().asked.put((str(home.hermes), identity.user, identity.key), identity.turn_id)
     context = recalled(home, question(identity, text, visible, first_turn=bool(more.get("is_first_turn"))))
     return {"context": context} if context else None
 

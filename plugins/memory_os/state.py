@@ -135,6 +135,7 @@ def shared() -> Any:
     made.turns = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id) -> Identity, from pre to post
     made.captured = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id): already on disk
     made.hooked = Expiring(_SESSIONS_MAX, _SESSIONS_SECONDS)  # (home, session id): the hooks see its turns
+    made.asked = Expiring(_SESSIONS_MAX, _SESSIONS_SECONDS)  # (home, user, host's key of the chat) -> their last turn's id
     made.waited = {}  # memory-os root -> monotonic time of the last long wait
     made.given = Expiring(_TURNS_MAX, _TURNS_SECONDS)  # (home, turn id): lines of memory stand in its prompt
     made.modes = {}  # Hermes home -> ground_truth.mode as the service last said it

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from memory_os_plugin import commands, offswitch, paths
+from memory_os_plugin import commands, hooks, offswitch, paths
 
 from plugin.peer import Peer, reply
 
@@ -133,6 +133,23 @@ def test_explain_is_about_the_askers_own_turn(peer: Peer, monkeypatch: pytest.Mo
     assert peer.requests[-1][0] == "/v1/explain?turn=last"
     monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
     monkeypatch.setenv("HERMES_SESSION_USER_ID", "42")
+    assert "Nothing was recalled for you" in slash("explain")
+
+
+def test_in_a_gateway_explain_is_about_the_askers_last_turn_in_this_chat(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_SESSION_PLATFORM", "telegram")
+
+    def in_chat(key: str, sender: str) -> None:
+        monkeypatch.setenv("HERMES_SESSION_KEY", key)
+        monkeypatch.setenv("HERMES_SESSION_USER_ID", sender)
+
+    for key, sender, turn in (("group", "42", "t1"), ("group", "42", "t2"), ("direct", "42", "t3"), ("group", "7", "t4")):
+        in_chat(key, sender)
+        hooks.pre_llm_call(session_id=f"of-{key}", turn_id=turn, user_message="Where is the key?", platform="telegram", sender_id=sender)
+    in_chat("group", "42")
+    slash("explain")
+    assert peer.requests[-1][0] == "/v1/explain?turn=t2"
+    in_chat("direct", "7")
     assert "Nothing was recalled for you" in slash("explain")
 
 
