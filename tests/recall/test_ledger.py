@@ -35,6 +35,25 @@ def test_explain_tells_what_was_shown_and_why_the_rest_was_not(library: Library)
     assert set(line["scores"]) == {"probability", "rank", "prior", "cosine", "bm25", "coverage"}
 
 
+def test_a_record_lets_answers_that_are_on_their_way_go_first(library: Library) -> None:
+    answers, before = [False, True, True], []
+
+    def busy() -> bool:
+        before.append(library.store.value("SELECT count(*) FROM recalls"))
+        return answers.pop()
+
+    library.recall.ledger.busy = busy
+    library.ask(PORT, turn="t1")
+    assert library.recall.ledger.explain("t1")["outcome"] == "degraded"
+    assert before[:1] == [0]
+
+
+def test_a_record_is_written_though_the_service_is_never_idle(library: Library) -> None:
+    library.recall.ledger.busy = lambda: True
+    library.ask(PORT, turn="t1")
+    assert library.recall.ledger.explain("t1")["outcome"] == "degraded"
+
+
 def test_a_turn_that_got_nothing_shows_the_nearest_misses_first(memory: Library) -> None:
     recalled = memory.ask("What is the capital of France?", turn="paris")
     explained = memory.recall.ledger.explain("paris")

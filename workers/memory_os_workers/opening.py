@@ -74,13 +74,17 @@ def _tell_ready(service: Service) -> None:
 def _start_background(service: Service, engine: Engine) -> None:
     from memory_os_workers.background import Background
 
+    def busy() -> bool:
+        return service.recalls_in_flight > 0
+
+    engine.recaller.ledger.busy = busy
     service.background = Background(
         engine,
         service.settings,
         capture=service.executors.capture,
         embed=service.executors.embed,
         house=service.executors.house,
-        busy=lambda: service.recalls_in_flight > 0,
+        busy=busy,
     )
     service.keep("the background", service.background.run())
 

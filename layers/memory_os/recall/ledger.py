@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +33,8 @@ _MISSED_KEPT = 500
 _GIVEN_KEPT = 500
 # The ledger is a diagnosis, not an archive.
 LEDGER_DAYS = 90
+# A record waits for answers that are on their way, which need the same interpreter; looked at so often, and not for longer.
+_BUSY_S, _BUSY_MAX_S = 0.002, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Ledger:
         # The latest sessions that were given a block, and the turn that was: what is queued is not on record yet.
         self._given: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
+        # Whether a turn waits for its answer now.
+        self.busy: Callable[[], bool] = lambda: False
 
     def write(self, record: Record) -> None:
         """Queue the record; a failure to write it is counted and breaks nothing."""
@@ -78,7 +82,7 @@ class Ledger:
                 self._given.setdefault(record.query.session_id, record.query.turn_id)
                 while len(self._given) > _GIVEN_KEPT:
                     self._given.popitem(last=False)
-        self._writer.submit(self._write, record)
+        self._writer.submit(self._write, record, time.monotonic() + _BUSY_MAX_S)
 
     def too_late(self, missed: Missed) -> None:
         """What the turn's recall found, or still finds, reached nobody. Returns once that is on record; twice is once.
@@ -161,7 +165,9 @@ class Ledger:
             "scores": json.loads(line["scores"]),
         }
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: Record, latest: float) -> None:
+        while self.busy() and time.monotonic() < latest:
+            time.sleep(_BUSY_S)
         try:
             self._insert(record)
         except sqlite3.Error as error:
