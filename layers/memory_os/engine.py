@@ -10,7 +10,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +148,7 @@ class Engine:
         self._take_waiting()
         recalled = self.taking_back.told(query, plain_text(payload.get("before")))
         if recalled is None:
-            recalled = self.recaller.for_turn(replace(query, first_turn=self._begins(query)))
+            recalled = self.recaller.for_turn(query)
             self.ground_truth.began(query, recalled)
         missed = self.recaller.ledger.missed(query) or (_hung_up(query) if query.turn_id and gone() else None)
         if missed is not None:
@@ -257,6 +256,7 @@ class Engine:
         self.recaller.in_window = lambda query: self.sessions.sources_of(sorted(query.visible.hashes), query.session_id)
         self.recaller.in_prompt = self.workspace.in_prompt
         self.recaller.session_off = self.sessions.is_off
+        self.recaller.begins = self._begins
         self.recaller.first_turn_extras = self._first_turn
         self.recaller.notes = self.ground_truth.notes
         self.capture.came_late = self._came_late

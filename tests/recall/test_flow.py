@@ -17,6 +17,7 @@ from memory_os.errors import EmbeddingError, VectorsError
 from memory_os.memory import SHARED_SCOPE, Author, Layer, Scope
 from memory_os.recall import Query
 from memory_os.recall.flow import Recalled
+from memory_os.recall.rendering import LEGEND
 from memory_os.text import token_estimate
 from support.library import DAY, LOCAL, NOW, Library, real_embedder
 
@@ -150,6 +151,27 @@ def test_a_late_dense_arm_is_not_waited_for(fresh: Library) -> None:
             assert (recalled.outcome, recalled.reason) == ("degraded", LATE)
     finally:
         release.set()
+
+
+def test_the_question_is_encoded_while_it_is_found_out_whether_a_session_begins(fresh: Library) -> None:
+    fresh.remember(NOTES["port"], "note:port")
+    fresh.embed()
+    encode, begun, encoding = fresh.recall.arms.embed, threading.Event(), threading.Event()
+    assert encode is not None
+
+    def embed(text: str) -> np.ndarray:
+        encoding.set()
+        assert begun.wait(10)
+        return encode(text)
+
+    def begins(query: Query) -> bool:
+        assert encoding.wait(10)
+        begun.set()
+        return True
+
+    fresh.recall.arms.embed, fresh.recall.begins = embed, begins
+    assert LEGEND in fresh.ask(PORT).context
+    assert LEGEND not in fresh.recall.preview(Query.of(PORT, LOCAL, now=NOW)).context, "of a preview its query says so"
 
 
 def test_what_was_said_a_moment_ago_is_found_before_it_has_its_vector(fresh: Library) -> None:

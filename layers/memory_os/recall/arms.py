@@ -101,6 +101,10 @@ class Found:
     passages: dict[int, Passage] = field(default_factory=dict)
 
 
+# The question's vector, ids with their cosines, and how it went.
+ByMeaning = Future[tuple[F32 | None, list[tuple[str, float]], Outcome]]
+
+
 class Arms:
     """Runs both arms under one deadline. `dense` is None until models and collection are open."""
 
@@ -117,10 +121,14 @@ class Arms:
         self.look_over: Callable[[Passage], object] = lambda passage: language_of(passage.text)
         self.dense_off_reason = "the embedding model is still loading"
 
-    def search(self, query: Query, deadline_s: float) -> Found:
+    def begin(self, query: Query) -> ByMeaning:
+        """Begin to search by meaning, for `search`, which else does."""
+        return self._pool.submit(self._dense_arm, query)
+
+    def search(self, query: Query, deadline_s: float, by_meaning: ByMeaning | None = None) -> Found:
         """Candidates of both arms, joined by passage; each with both scores, whichever arm found it."""
         started = time.perf_counter()
-        dense_future = self._pool.submit(self._dense_arm, query)
+        dense_future = by_meaning or self.begin(query)
         read, lexical = _timed(lambda: self._lexical_arm(query))
         self._look_over(read, dense_future.done)
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
@@ -340,9 +348,7 @@ def _timed(search: Callable[[], Read]) -> tuple[Read, Outcome]:
     return read, Outcome(State.OK if read.hits else State.EMPTY, milliseconds=_since(started))
 
 
-def _result(
-    future: Future[tuple[F32 | None, list[tuple[str, float]], Outcome]], timeout_s: float
-) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
+def _result(future: ByMeaning, timeout_s: float) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
     try:
         return future.result(timeout=timeout_s)
     except FutureTimeout:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from memory_os.config import RecallSettings
 from memory_os.index import Index
 from memory_os.memory import DOCUMENT_LAYERS, Passage, State
-from memory_os.recall.arms import Arms, Candidate, Found, Outcome
+from memory_os.recall.arms import Arms, ByMeaning, Candidate, Found, Outcome
 from memory_os.recall.ledger import Ledger, Record
 from memory_os.recall.query import Query
 from memory_os.recall.relevance import Asked, Scored, prior, probability
@@ -62,12 +62,14 @@ class Recall:
         self.in_window: Callable[[Query], Collection[str]] = lambda _: ()
         self.in_prompt: Callable[[str], bool] = lambda _: False
         self.session_off: Callable[[str], bool] = lambda _: False
+        # Whether the turn is the first of its session that gets a block.
+        self.begins: Callable[[Query], bool] = lambda query: query.first_turn
         self.notes: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {}
         self.first_turn_extras: Callable[[Query], Mapping[str, Sequence[str]]] = lambda _: {}
 
     def for_turn(self, query: Query) -> Recalled:
         """What a turn gets, recorded in the ledger."""
-        recalled = self.preview(query)
+        recalled = self._recalled(query, self.begins)
         self.ledger.write(
             Record(
                 query, recalled.outcome, recalled.reason, recalled.milliseconds, recalled.tokens, recalled.arms,
@@ -77,15 +79,17 @@ class Recall:
         return recalled
 
     def preview(self, query: Query) -> Recalled:
-        """The same, unrecorded."""
-        started = time.perf_counter()
-        outcome, reason = self._gate(query)
-        recalled = Recalled("", outcome, reason) if outcome else self._run(query)
-        return replace(recalled, milliseconds=(time.perf_counter() - started) * 1e3)
+        """The same, unrecorded; whether it is a session's first is the query's to say."""
+        return self._recalled(query, lambda query: query.first_turn)
 
-    def ranked(self, query: Query, deadline_s: float = _ARMS_DEADLINE_S) -> tuple[list[Scored], Found]:
-        """The best `query.depth` candidates by rank, with their probabilities: what tools, `memory-os recall` and turns share."""
-        found = self.arms.search(query, deadline_s)
+    def ranked(
+        self, query: Query, deadline_s: float = _ARMS_DEADLINE_S, by_meaning: ByMeaning | None = None
+    ) -> tuple[list[Scored], Found]:
+        """The best `query.depth` candidates by rank, with their probabilities: what tools, `memory-os recall` and turns share.
+
+        `by_meaning`: the search that `arms.begin` began, if it did.
+        """
+        found = self.arms.search(query, deadline_s, by_meaning)
         unread = [candidate.pk for candidate in found.candidates if candidate.pk not in found.passages]
         read = found.passages | self._index.passages(unread) if unread else found.passages
         candidates = [candidate for candidate in found.candidates if candidate.pk in read]
@@ -99,6 +103,12 @@ class Recall:
     def close(self) -> None:
         self._pool.shutdown(wait=True)
         self.ledger.close()
+
+    def _recalled(self, query: Query, begins: Callable[[Query], bool]) -> Recalled:
+        started = time.perf_counter()
+        outcome, reason = self._gate(query)
+        recalled = Recalled("", outcome, reason) if outcome else self._run(query, begins)
+        return replace(recalled, milliseconds=(time.perf_counter() - started) * 1e3)
 
     def _gate(self, query: Query) -> tuple[str, str]:
         """("", "") when recall should run, else the outcome and why."""
@@ -114,8 +124,12 @@ class Recall:
             return "skipped", "small talk"
         return "", ""
 
-    def _run(self, query: Query) -> Recalled:
-        ranked, found = self.ranked(query)
+    def _run(self, query: Query, begins: Callable[[Query], bool]) -> Recalled:
+        # The question is encoded from here on: what takes longest begins first.
+        by_meaning = self.arms.begin(query)
+        query = replace(query, first_turn=begins(query))
+        in_window = self.in_window(query)
+        ranked, found = self.ranked(query, by_meaning=by_meaning)
         budget = self._settings.max_tokens - _FRAME_TOKENS - _LEGEND_TOKENS * query.first_turn
         extras = _fitting(self.first_turn_extras(query), budget // 2) if query.first_turn else {}
         budget -= sum(budget_of(text) for texts in extras.values() for text in texts)
@@ -127,7 +141,7 @@ class Recall:
             ranked,
             query,
             limits,
-            in_window=self.in_window(query),
+            in_window=in_window,
             in_prompt=self.in_prompt,
             cost=lambda line: budget_of(render_line(_noted(line, notes))),
         )
