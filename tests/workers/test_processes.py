@@ -11,11 +11,10 @@ import pytest
 # Eight threads that are all alive take a block each, outside Python's lock; then the C library counts its arenas.
 _ARENAS_OF_EIGHT_THREADS = """
 import ctypes, sys, threading
-from memory_os_workers.processes import share_arenas
-if sys.argv[1] == "shared" and not share_arenas():
+libc = ctypes.CDLL(None)
+if not hasattr(libc, "malloc_info") or not hasattr(libc, "mallopt"):
     print(0)
     sys.exit()
-libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.fopen.restype = ctypes.c_void_p
 together = threading.Barrier(8)
@@ -23,18 +22,33 @@ def take():
     together.wait()
     libc.malloc(ctypes.c_size_t(5000))
     together.wait()
-threads = [threading.Thread(target=take) for _ in range(8)]
-for one in threads: one.start()
-for one in threads: one.join()
-stream = libc.fopen(sys.argv[2].encode(), b"w")
-libc.malloc_info(0, ctypes.c_void_p(stream))
-libc.fclose(ctypes.c_void_p(stream))
-print(open(sys.argv[2]).read().count("<heap "))
+def count():
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+    stream = libc.fopen(sys.argv[2].encode(), b"w")
+    libc.malloc_info(0, ctypes.c_void_p(stream))
+    libc.fclose(ctypes.c_void_p(stream))
+    print(open(sys.argv[2]).read().count("<heap "))
+class Counting:
+    done = {}
+    async def run(self):
+        count()
+if sys.argv[1] == "worker":
+    from memory_os_workers.jobs.worker import run
+    run(Counting)
+else:
+    if sys.argv[1] == "shared":
+        from memory_os_workers.processes import share_arenas
+        share_arenas()
+    count()
 """
 
 
-def test_threads_share_two_arenas(tmp_path: Path) -> None:
-    alone, shared = (_arenas(how, f"{tmp_path}/{how}") for how in ("alone", "shared"))
+@pytest.mark.parametrize("how", ["shared", "worker"])
+def test_threads_share_two_arenas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    alone, shared = (_arenas(one, f"{tmp_path}/{one}") for one in ("alone", how))
     if not shared:
         pytest.skip("the C library has no arenas")
     assert shared <= 2 < alone

@@ -31,6 +31,7 @@ from memory_os_workers.jobs.priority import step_back
 from memory_os_workers.jobs.queue import CALL_S, Queue
 from memory_os_workers.jobs.schedule import cron_jobs
 from memory_os_workers.jobs.tools import Tools, greet
+from memory_os_workers.processes import share_arenas
 
 _log = logging.getLogger(__name__)
 
@@ -272,6 +273,8 @@ class _Ended(asyncio.Protocol):
 def run(process_of: Callable[[], Process]) -> dict[str, int]:
     """Run a worker to its end, at the lowest priority. `process_of()` makes it, inside the loop. Returns jobs by outcome."""
     step_back()
+    # The service's own worker is started with as much in its environment; one started by hand or in a container is not.
+    share_arenas()
     # Every job would be logged twice with its arguments, and file names are somebody's words.
     logging.getLogger("arq").setLevel(logging.WARNING)
 
