@@ -15,7 +15,8 @@ from memory_os.documents import Seen
 from memory_os.engine import Engine
 from memory_os.errors import QueueAway
 from memory_os_workers.jobs import names
-from memory_os_workers.jobs.pipeline import OWN_MAX, Pipeline
+from memory_os_workers.jobs.handing_out import OWN_MAX
+from memory_os_workers.jobs.pipeline import Pipeline
 from memory_os_workers.jobs.queue import Job, Queue
 from memory_os_workers.jobs.retries import CRASHES
 from support.redis_server import RedisServer
@@ -88,20 +89,20 @@ def test_a_job_that_fails_at_once_after_it_was_put_in_again_leaves_a_letter(tmp_
 
 def test_what_is_handed_out_while_the_queue_answers_is_not_forgotten(tmp_path: Path, redis: RedisServer) -> None:
     async def forget(pipeline: Pipeline, queue: Queue) -> None:
-        pipeline._preparing = {"done", await queue.enqueue("noop", [1])}
+        pipeline.handing_out.preparing = {"done", await queue.enqueue("noop", [1])}
         busy = Busy(queue.address, HOME)
 
         def hand_out() -> None:
-            pipeline._preparing.add("new")
-            pipeline._embedding["newer"] = frozenset({"h"})
+            pipeline.handing_out.preparing.add("new")
+            pipeline.handing_out.embedding["newer"] = frozenset({"h"})
 
         busy.meanwhile = hand_out
         try:
-            await pipeline._forget_finished(busy)
+            await pipeline.handing_out.forget_finished(busy)
         finally:
             await busy.close()
-        assert pipeline._preparing == {"new", names.job_id(HOME, "noop", [1])}
-        assert pipeline._embedding == {"newer": frozenset({"h"})}
+        assert pipeline.handing_out.preparing == {"new", names.job_id(HOME, "noop", [1])}
+        assert pipeline.handing_out.embedding == {"newer": frozenset({"h"})}
 
     over(tmp_path, redis, forget)
 
@@ -115,11 +116,11 @@ def test_while_files_come_the_encoder_is_fed_ahead_of_them(tmp_path: Path, redis
         await asyncio.to_thread(pipeline.engine.documents.ingest, raw)
         assert await pipeline.backlog() == 0, "a few passages the service embeds itself"
         waiting = await queue.enqueue_all([("embed", [["an earlier hash", str(number)]]) for number in range(40)])
-        await pipeline._enqueue_documents([Seen(f"wiki/raw/later-{number}.md", 1, 1) for number in range(40)])
-        files = pipeline._preparing
+        await pipeline.handing_out.prepare(queue, [Seen(f"wiki/raw/later-{number}.md", 1, 1) for number in range(40)])
+        files = pipeline.handing_out.preparing
         assert await pipeline.backlog() > 0, "of many files even the first few are the workers'"
         (first, *rest) = [one.decode() for one in redis.client().zrange(names.queue_name(HOME), 0, -1)]  # type: ignore[union-attr]
-        assert first in pipeline._embedding
+        assert first in pipeline.handing_out.embedding
         assert set(rest[:40]) == files and rest[40:] == waiting, "a file is read before what waits is embedded"
 
     over(tmp_path, redis, feed)
@@ -131,13 +132,13 @@ def test_curation_leaves_a_place_of_each_worker_to_what_else_comes(tmp_path: Pat
         files = [(f"{number}.md", "1-1") for number in range(places + 3)]
         await pipeline.curate(files)
         await pipeline.curate(files)
-        assert pipeline._more_to_curate and len(pipeline._curating) == places
+        assert pipeline.handing_out.more_to_curate and len(pipeline.handing_out.curating) == places
         client = redis.client()
         assert client.zcard(names.queue_name(HOME)) == places
-        client.zrem(names.queue_name(HOME), min(pipeline._curating))  # one is done
-        await pipeline._forget_finished(queue)
+        client.zrem(names.queue_name(HOME), min(pipeline.handing_out.curating))  # one is done
+        await pipeline.handing_out.forget_finished(queue)
         await pipeline.curate(files[-3:])
-        assert len(pipeline._curating) == places and client.zcard(names.queue_name(HOME)) == places
+        assert len(pipeline.handing_out.curating) == places and client.zcard(names.queue_name(HOME)) == places
         client.close()
 
     over(tmp_path, redis, curate)
@@ -161,7 +162,7 @@ def test_what_a_model_is_asked_is_handed_out_bit_by_bit_and_behind_no_backlog(tm
         await pipeline.ask_models(jobs)
         client = redis.client()
         first = [one.decode() for one in client.zrange(names.queue_name(HOME), 0, places - 1)]  # type: ignore[union-attr]
-        assert set(first) == pipeline._asking and client.zcard(names.queue_name(HOME)) == places + 5
+        assert set(first) == pipeline.handing_out.asking and client.zcard(names.queue_name(HOME)) == places + 5
         looks: list[int] = []
         pipeline.look_at_turns = lambda: looks.append(1)
         await pipeline._look()
@@ -170,6 +171,6 @@ def test_what_a_model_is_asked_is_handed_out_bit_by_bit_and_behind_no_backlog(tm
         await pipeline._look()
         assert looks == [1]
         await pipeline.ask_models(jobs[1:])
-        assert len(pipeline._asking) == places and client.zcard(names.queue_name(HOME)) == places + 5
+        assert len(pipeline.handing_out.asking) == places and client.zcard(names.queue_name(HOME)) == places + 5
 
     over(tmp_path, redis, ask)
