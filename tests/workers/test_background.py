@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,7 @@ from memory_os_workers.background import (
     RETRY_MAX_S,
     Background,
     Duty,
+    collect_young,
     is_disk_full,
     next_batch,
     retry_delay,
@@ -78,6 +81,26 @@ def test_a_duty_remembers_its_failures_and_recovers() -> None:
     duty.succeeded()
     assert not duty.figures()["failing"]
     assert duty.figures()["last_error"] == "ValueError: x"
+
+
+def test_young_garbage_is_found_unless_a_start_has_switched_that_off() -> None:
+    class Ring:
+        def __init__(self) -> None:
+            self.itself = self
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        ring = weakref.ref(Ring())
+        gc.disable()
+        collect_young()
+        assert ring() is not None
+        gc.enable()
+        collect_young()
+        assert ring() is None
+    finally:
+        gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 @pytest.fixture
