@@ -1,8 +1,11 @@
-"""Keeps the vector collection in step with the index: embeds what is new, deletes what went or is over, audits, rebuilds."""
+"""Keeps the vector collection in step with the index: embeds what is new, deletes what went or is over, audits, rebuilds.
+
+`Encoding` gets passages their vectors, `Marks` are what memory.db says stands in which collection; here is the collection's life:
+opened, lost, opened again, without room, filled anew.
+"""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import time
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from memory_os.config import ServerSettings
 from memory_os.embedding import Embedder
-from memory_os.embedding.apart import FAILED_MAX, FailedTexts
+from memory_os.embedding.apart import FAILED_MAX
 from memory_os.errors import (
     EmbeddingUnavailable,
     VectorsDenied,
@@ -25,7 +28,9 @@ from memory_os.errors import (
 )
 from memory_os.index import Index, Pending
 from memory_os.index.closed import take_points_along
-from memory_os.memory import Health, Layer, State, handle_of
+from memory_os.indexing.encoding import Encoding, Vectors
+from memory_os.indexing.marks import Marks
+from memory_os.memory import Health, State
 from memory_os.recall.query import Query
 from memory_os.store import Store
 from memory_os.vectors import Point, VectorCollection
@@ -33,7 +38,6 @@ from memory_os.vectors.backend import Backend, backend_of
 from memory_os.vectors.room import free_bytes, need_room
 
 Progress = Callable[[int, int, str], None]
-_Vectors = dict[str, NDArray[np.float32]]
 
 # A flush costs an fsync of 10-40 ms; memory.db is the truth, so a lost tail is added again by the audit at start.
 _FLUSH_EVERY_S = 5.0
@@ -41,8 +45,6 @@ _FLUSH_EVERY_S = 5.0
 _PAGE = 32
 # A collection on a server can be taken away or made anew by others: between writes it is looked at this often.
 _VERIFY_EVERY_S = 10.0
-# What the marks in memory.db ("this passage has its point") are about, and where points were left behind by a move.
-_PLACE, _LEFT, _EMBEDDED = "vectors_place", "vectors_left", "embedded"
 # Faults that may pass by themselves: the server is started, its key mended, its collection derived again; who holds the
 # folder (a service that is still ending) lets go.
 _PASSING = (VectorsUnavailable, VectorsDenied, VectorsGone)
@@ -75,7 +77,8 @@ class Indexing:
         # The ids are compared with memory.db once after each start, by the first `work`: of 100,000 that takes a second,
         # for which no turn waits. Till then a search may miss a point; one of nothing is left out by whoever reads it.
         self._unaudited = False
-        self._failed = FailedTexts()
+        self._marks = Marks(store, index)
+        self._encoding = Encoding(store, index)
 
     def open(self, folder: Path, embedder: Embedder, servers: ServerSettings | None = None) -> None:
         """Open the collection, in the folder or on the server that the settings name, and bring it in step.
@@ -91,7 +94,8 @@ class Indexing:
         collection: VectorCollection | None = None
         try:
             collection = backend.open(self._index.fingerprint, embedder.dimension)
-            self._bring_in_step(collection)
+            if self._marks.about(collection):
+                self._unaudited = True
         except VectorsError as error:
             if collection is not None:
                 collection.close()
@@ -102,59 +106,17 @@ class Indexing:
             return
         self.collection, self.fault, self._verified_at = collection, None, time.monotonic()
 
-    def _bring_in_step(self, collection: VectorCollection) -> None:
-        """Make the marks in memory.db say what stands in this collection.
-
-        One that isn't the one they were made for (moved to a server, swapped by another home) may hold earlier versions
-        of a passage under the same id: all are written again, from the embeddings memory.db has.
-        """
-        former = self._store.meta(_PLACE, _EMBEDDED)
-        if collection.created or collection.place != former:
-            self._index.embeddings.mark_all_unindexed()
-            take_points_along(self._store, time.time())
-            self._delete_stray(collection, {row["id"] for row in self._store.rows("SELECT id FROM passages WHERE indexed = 0")})
-            self._settle(collection.place)
-        else:
-            self._unaudited = True
-
-    def _settle(self, place: str) -> None:
-        former = self._store.meta(_PLACE, _EMBEDDED)
-        if place == former:
-            return
-        self._store.set_meta(_PLACE, place)
-        # Points on a server that is no longer configured can't be taken away from here: `left_behind` says so.
-        if place == _EMBEDDED:
-            self._store.set_meta(_LEFT, former)
-        elif _server_of(place) == _server_of(self._store.meta(_LEFT)):
-            self._store.set_meta(_LEFT, "")
-
     @property
     def left_behind(self) -> str:
         """The server and its collection where a move left points of this memory, or empty."""
-        return " ".join(self._store.meta(_LEFT).split()[:2])
+        return self._marks.left_behind
 
     def audit(self) -> int:
-        """Compare ids: missing points are indexed again, stray ones deleted. Returns how many.
+        """Compare the points with memory.db: missing ones are indexed again, stray ones deleted. Returns how many.
 
-        All of them, not their number: a power cut that takes one in and one out leaves the number as it was.
+        Raises VectorsError.
         """
-        return self._audit(self._open_collection())
-
-    def _audit(self, collection: VectorCollection) -> int:
-        wanted = {row["id"]: row["pk"] for row in self._store.rows("SELECT id, pk FROM passages WHERE indexed = 1")}
-        stray, there = self._delete_stray(collection, set(wanted))
-        missing = [pk for point, pk in wanted.items() if point not in there]
-        if not missing and not stray:
-            return 0
-        self._index.embeddings.mark_unindexed(missing)
-        self._store.count("vectors_audited", len(missing) + stray, reason=f"{len(missing)} missing, {stray} stray")
-        return len(missing) + stray
-
-    def _delete_stray(self, collection: VectorCollection, wanted: set[str]) -> tuple[int, set[str]]:
-        there = set(collection.ids())
-        stray = sorted(there - wanted)
-        collection.delete(stray)
-        return len(stray), there
+        return self._marks.audit(self._open_collection())
 
     def work(self, limit: int, backlog: int = 0) -> int:
         """Embed and upsert up to `limit` pending passages, delete points that went. Returns how many were done.
@@ -174,7 +136,7 @@ class Indexing:
                 return 0
             try:
                 if self._unaudited:
-                    self._audit(self.collection)
+                    self._marks.audit(self.collection)
                     self._unaudited = False
                 return self._step(self.collection, limit, backlog)
             except VectorsGone as error:
@@ -196,9 +158,9 @@ class Indexing:
 
     def _step(self, collection: VectorCollection, limit: int, backlog: int) -> int:
         take_points_along(self._store, time.time())
-        pending = self._due(limit, backlog)
+        pending = self._encoding.due(limit, backlog)
         if pending:
-            self._upsert(collection, pending, self._vectors(pending, self._embedded))
+            self._upsert(collection, pending, self._encoding.vectors(pending, self._encoder))
         gone = self._index.embeddings.deleted_points()
         if gone:
             collection.delete(gone)
@@ -209,32 +171,6 @@ class Indexing:
             collection.verify()
         return len(pending) + len(gone)
 
-    def _due(self, limit: int, backlog: int) -> list[Pending]:
-        """Pending passages. Texts that failed come when no other waits, one at a time: which of a batch it was is not said."""
-        if not self._failed:
-            return self._index.embeddings.pending(limit, backlog)
-        found = self._index.embeddings.pending(limit + len(self._failed), backlog)
-        if fresh := [one for one in found if one.embed_hash not in self._failed]:
-            return fresh[:limit]
-        first = self._failed.next_of(one.embed_hash for one in found)
-        return [one for one in found if one.embed_hash == first]
-
-    def _vectors(self, pending: Sequence[Pending], embed: Callable[[dict[str, str]], _Vectors]) -> _Vectors:
-        """By embed hash: what memory.db has, and what `embed` makes of the other texts, which memory.db then has too."""
-        vectors = self._index.embeddings.of_hashes([one.embed_hash for one in pending])
-        missing = {one.embed_hash: one.embed_text for one in pending if one.embed_hash not in vectors}
-        if missing:
-            fresh = embed(missing)
-            self._index.embeddings.keep(fresh)
-            vectors.update(fresh)
-        return vectors
-
-    def _embedded(self, missing: dict[str, str]) -> _Vectors:
-        return self._failed.embed(missing, self._encoder.embed_passages)
-
-    def _embedded_apart(self, missing: dict[str, str]) -> _Vectors:
-        return self._failed.embed_apart(missing, self._encoder.embed_passages)
-
     @property
     def _encoder(self) -> Embedder:
         if self.embedder is None:
@@ -243,15 +179,7 @@ class Indexing:
 
     def left_out(self) -> dict[str, str]:
         """Memories without a vector because the model failed on their text: the handle of each, and why. Most recent first."""
-        failed = self._failed.reasons()
-        if not failed:
-            return {}
-        rows = self._store.rows(
-            "SELECT id, layer, embed_hash FROM passages WHERE indexed = 0"
-            " AND embed_hash IN (SELECT value FROM json_each(?)) ORDER BY pk DESC",
-            (json.dumps(list(failed)),),
-        )
-        return {handle_of(Layer(row["layer"]), row["id"]): failed[row["embed_hash"]] for row in rows}
+        return self._encoding.left_out()
 
     def _lost(self, error: VectorsGone) -> None:
         """Recall and search go on by words; the next `work` derives the collection again."""
@@ -287,7 +215,7 @@ class Indexing:
                 self._index.embeddings.mark_indexed(before)
                 raise
             self.collection = collection
-            self._settle(collection.place)
+            self._marks.settle(collection.place)
             self.fault = self.starved = self._gone = None
             left = len(self.left_out())
             self._store.count("reindexed", reason=f"{done} passages" + f", {left} left out" * bool(left))
@@ -303,21 +231,16 @@ class Indexing:
             if self.halted.is_set():
                 raise VectorsError("The service is stopping; the collection stays as it was.", cure="Reindex again.")
             self._room_or_raise()
-            vectors = self._vectors(pending, self._embedded_apart)
+            vectors = self._encoding.vectors_apart(pending, self._encoder)
             left |= {one.pk for one in pending if one.embed_hash not in vectors}
             if len(left) > FAILED_MAX:
-                raise self._embeds_nothing()
+                raise self._encoding.embeds_nothing()
             done += self._upsert(fresh, pending, vectors)
             if progress is not None:
                 progress(done + len(left), max(total, done + len(left)), "reindexing")
         if left and not done:
-            raise self._embeds_nothing()
+            raise self._encoding.embeds_nothing()
         return done
-
-    def _embeds_nothing(self) -> EmbeddingUnavailable:
-        """It is no single text: what is there goes on answering, and its texts wait for the model."""
-        why = next(reversed(self._failed.reasons().values()), "")
-        return EmbeddingUnavailable(f"The model embeds nothing now: {why}", cure="The collection stays as it was. Reindex again.")
 
     def dense(self, vector: NDArray[np.float32], query: Query, limit: int) -> list[tuple[str, float]]:
         """The dense arm of a recall. Raises VectorsError."""
@@ -351,7 +274,7 @@ class Indexing:
                 self.collection = None
             self.starved = None
 
-    def _upsert(self, collection: VectorCollection, pending: Sequence[Pending], vectors: _Vectors) -> int:
+    def _upsert(self, collection: VectorCollection, pending: Sequence[Pending], vectors: Vectors) -> int:
         """Returns how many had a vector."""
         there = [one for one in pending if one.embed_hash in vectors]
         collection.upsert([Point.of(one.passage, vectors[one.embed_hash]) for one in there])
@@ -392,10 +315,6 @@ class Indexing:
     def _need_room(self, folder: Path | None) -> None:
         if folder is not None:  # else the points stand on a server
             need_room(folder, self.free_bytes)
-
-
-def _server_of(place: str) -> str:
-    return place.partition(" ")[0]
 
 
 def _left_out_told(left: dict[str, str]) -> str:
