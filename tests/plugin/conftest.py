@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,9 +13,36 @@ import pytest
 from plugin import loading  # makes `memory_os_plugin` importable
 from plugin.peer import Peer
 
-from memory_os_plugin import courier, paths, state  # isort: skip
+from memory_os_plugin import commands, compaction, courier, launch, lookups, paths, recall, state, status_lines, tools  # isort: skip
 
 assert loading.PACKAGE in sys.modules
+
+# What the plugin waits for an answer, as it is shipped.
+PROMISED: dict[tuple[ModuleType, str], float] = {
+    (module, name): getattr(module, name)
+    for module, name in (
+        (recall, "WARM_SECONDS"), (recall, "FIRST_SECONDS"), (launch, "YOUNG_SECONDS"), (lookups, "CHECK_SECONDS"),
+        (tools, "CALL_SECONDS"), (commands, "_SECONDS"), (compaction, "ASK_SECONDS"), (status_lines, "_SECONDS"),
+        (courier, "_CALL_SECONDS"),
+    )
+}  # fmt: skip
+# Of what hangs for ever: whoever waits for it does not come back within so long. A machine that stands still for a while does.
+HANGS_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about what is done with an answer, not about how fast this machine is."""
+    for module, name in PROMISED:
+        monkeypatch.setattr(module, name, 60.0)
+
+
+@pytest.fixture
+def promised(_patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The times as they are shipped, but for the one that a first turn waits: what does not wait for it is told by that."""
+    for (module, name), seconds in PROMISED.items():
+        if name != "FIRST_SECONDS":
+            monkeypatch.setattr(module, name, seconds)
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,7 @@ class Peer:
     def asked(self, path: str) -> list[dict[str, Any]]:
         return [body for asked, body in self.requests if asked == path]
 
-    def wait_for(self, path: str, count: int = 1, seconds: float = 5.0) -> list[dict[str, Any]]:
+    def wait_for(self, path: str, count: int = 1, seconds: float = 60.0) -> list[dict[str, Any]]:
         until = time.monotonic() + seconds
         while len(self.asked(path)) < count and time.monotonic() < until:
             time.sleep(0.005)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from memory_os_plugin import courier, paths, state
 
+from plugin.conftest import HANGS_S
 from plugin.peer import Peer
 
 
@@ -20,7 +21,7 @@ def test_nobody_waits_for_a_hanging_service_and_what_does_not_fit_is_counted(hom
     started = time.monotonic()
     for _ in range(1000):
         courier.nudge(home)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < HANGS_S
     assert state.shared().counts.take()["courier_full"] >= 400
     peer.close()
 
@@ -30,9 +31,9 @@ def test_a_nudge_starts_a_service_that_is_not_there_an_observation_does_not(
 ) -> None:
     python_that("exit 0")
     courier.observe(home, "pre_tool")
-    assert courier.wait_empty(5) and not (home.run / "start-attempt").exists()
+    assert courier.wait_empty(60) and not (home.run / "start-attempt").exists()
     courier.nudge(home)
-    assert courier.wait_empty(5) and (home.run / "start-attempt").exists()
+    assert courier.wait_empty(60) and (home.run / "start-attempt").exists()
 
 
 def test_counted_faults_are_told_at_the_next_nudge(home: paths.Home, peer: Peer) -> None:
@@ -40,5 +41,5 @@ def test_counted_faults_are_told_at_the_next_nudge(home: paths.Home, peer: Peer)
     courier.nudge(home)
     (body,) = peer.wait_for("/v1/observe")
     assert body["event"] == "plugin_faults" and body["counts"] == {"spool_turn:28": 3}
-    courier.wait_empty(5)
+    courier.wait_empty(60)
     assert state.shared().counts.take() == {}

@@ -13,7 +13,7 @@ from memory_os_plugin import launch, paths, state
 Python = Callable[[str], Path]
 
 
-def wait_until(true: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until

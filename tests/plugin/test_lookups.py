@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from memory_os_plugin import courier, hooks, lookups, offswitch, paths, state
 
+from plugin.conftest import HANGS_S, PROMISED
 from plugin.peer import Peer, reply
 
 IDS = {"session_id": "s1", "turn_id": "s1:t:1", "tool_call_id": "c1"}
@@ -45,17 +46,8 @@ def run(tool: Tool, name: Any = "session_search", args: Any = None, **more: Any)
     return lookups.run(tool_name=name, args={"query": "port"} if args is None else args, next_call=tool, **{**IDS, **more})
 
 
-PROMISED_SECONDS = lookups.CHECK_SECONDS
-
-
 def test_a_call_waits_fifteen_milliseconds_at_most() -> None:
-    assert PROMISED_SECONDS == 0.015
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests are about what is done with an answer, not about how fast this machine is."""
-    monkeypatch.setattr(lookups, "CHECK_SECONDS", 5.0)
+    assert PROMISED[lookups, "CHECK_SECONDS"] == 0.015
 
 
 def test_observing_waits_for_nobody(peer: Peer) -> None:
@@ -96,7 +88,7 @@ def test_a_service_that_hangs_costs_its_time_and_no_more(peer: Peer, mode: str, 
     began = time.monotonic()
     tool = Tool("found")
     assert run(tool) == "found" and tool.runs == 1
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < HANGS_S
     assert "tool_check:timeout" in state.shared().counts.take()
 
 
@@ -128,7 +120,7 @@ def test_results_of_any_type_come_back_as_they_are(peer: Peer, result: Any) -> N
 def test_other_tools_are_not_told_of(peer: Peer, name: Any) -> None:
     given(peer, "hold", {"action": "hold", "text": "no"})
     assert run(Tool("done"), name) == "done"
-    courier.wait_empty(5)
+    courier.wait_empty(60)
     assert peer.asked("/v1/check") == peer.asked("/v1/observe") == []
 
 
@@ -136,7 +128,7 @@ def test_a_terminal_is_told_of_only_in_a_turn_that_was_given_something(peer: Pee
     given(peer, "observe")
     run(Tool("9443"), "terminal", {"command": "ss"}, turn_id="another")
     run(Tool("9443"), "terminal", {"command": "ss"})
-    courier.wait_empty(5)
+    courier.wait_empty(60)
     assert [body["turn_id"] for body in peer.asked("/v1/observe")] == [IDS["turn_id"]]
 
 
@@ -165,7 +157,7 @@ def test_a_host_without_middleware_is_served_by_hooks(peer: Peer, monkeypatch: p
     assert hooks.pre_tool_call(**call) is None
     assert hooks.transform_tool_result(**call, result="found", duration_ms=2) == "[see]\nfound"
     hooks.post_tool_call(**call, result="found", status="ok")
-    courier.wait_empty(5)
+    courier.wait_empty(60)
     assert peer.asked("/v1/observe") == [], "told once, by the check"
     monkeypatch.setattr(state.shared(), "middleware", True)
     assert hooks.pre_tool_call(**call) is None and hooks.transform_tool_result(**call, result="found") is None

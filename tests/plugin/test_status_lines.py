@@ -15,13 +15,16 @@ def test_before_setup_it_says_how(home: paths.Home) -> None:
     assert "setup" in status_lines.of(home)["setup"]
 
 
-def test_the_service_is_asked_and_never_started(home: paths.Home, peer: Peer, python_that: Callable[[str], Path]) -> None:
+def test_the_service_is_asked_and_never_started(
+    home: paths.Home, peer: Peer, python_that: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     python_that(f"touch {home.hermes}/started")
     peer.conduct = lambda connection, path, body: reply(connection, {"ok": True, "version": "9.9"})
     assert status_lines.of(home)["service"] == "running, version 9.9"
     peer.conduct = lambda connection, path, body: reply(connection, [], 500)
     assert status_lines.of(home)["service"] == "no answer (status 500)"
     peer.conduct = peer.hang
+    monkeypatch.setattr(status_lines, "_SECONDS", 0.3)
     assert status_lines.of(home)["service"] == "no answer (timeout)"
     peer.close()
     assert "first turn" in Facade().get_status_config({})["service"]
