@@ -318,3 +318,14 @@ def test_a_recall_does_not_wait_for_a_large_record(spool: Spool) -> None:
     assert spool.intake.drain(within_s=5.0) == 1
     assert spool.intake.waiting() == [large]
     assert spool.intake.drain() == 1
+
+
+def test_records_taken_into_a_file_that_is_gone_stay(spool: Spool) -> None:
+    spool.put(1)
+    (spool.folder.parent / "memory.db").rename(spool.folder.parent / "aside.db")
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        spool.intake.drain()
+    assert len(spool.intake.waiting()) == 1
+    (spool.folder.parent / "aside.db").rename(spool.folder.parent / "memory.db")
+    assert spool.intake.drain() == 1
+    assert not spool.intake.waiting()

@@ -371,11 +371,12 @@ def test_the_tail_of_an_archived_session_is_put_away_too(memory: Memory, host: H
     assert len(memory.found("staging")) == 6
 
 
-def test_what_was_forgotten_does_not_come_back(memory: Memory, host: HostDb) -> None:
+@pytest.mark.parametrize("when", [LATER, NOW - 31_536_000], ids=["now", "by a clock that is a year behind"])
+def test_what_was_forgotten_does_not_come_back(memory: Memory, host: HostDb, when: float) -> None:
     talk(host)
     memory.sessions.import_history(now=LATER)
     ids = [row["id"] for row in memory.sessions.of_scope(Scope())]
-    memory.sessions.forget(ids, Scope(), LATER)
+    memory.sessions.forget(ids, Scope(), when)
     memory.store.set_meta("sessions.host_mark", "0")
     assert memory.sessions.import_history(now=LATER).skipped == Counter({"forgotten": 2})
     assert memory.archived() == []

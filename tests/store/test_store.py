@@ -269,3 +269,46 @@ def test_a_memory_is_one_home_for_good(store: Store, path: Path, tmp_path: Path)
     other = open_store(tmp_path / "other.db")
     assert other.home_id != first
     other.close()
+
+
+def test_a_file_deleted_or_replaced_under_the_store_is_noticed_and_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = open_store(path)
+    store.set_meta("said", "before")
+    assert store.in_place()
+    store.make_durable()
+    path.rename(tmp_path / "aside.db")
+    assert not store.in_place()
+    for use in (store.make_durable, store.checkpoint):
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            use()
+    with ThreadPoolExecutor(1) as another, pytest.raises(StoreError, match="deleted or replaced"):
+        another.submit(store.meta, "said").result()
+    assert not path.exists()
+    store.close()
+
+
+def test_what_took_the_files_place_does_not_get_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = open_store(path)
+    store.set_meta("said", "in the copy")
+    store.backup(tmp_path / "copy.db")
+    store.set_meta("said", "later")
+    (tmp_path / "copy.db").replace(path)
+    store.close()
+    again = open_store(path)
+    assert again.meta("said") == "in the copy"
+    assert again.check() == []
+    again.close()
+
+
+def test_a_log_deleted_under_the_store_is_noticed_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = open_store(path)
+    store.set_meta("said", "before")
+    (tmp_path / "memory.db-wal").unlink()
+    assert not store.in_place()
+    store.close()
+    again = open_store(path)
+    assert again.meta("said") == "before"
+    again.close()

@@ -257,6 +257,14 @@ def test_a_deleted_socket_ends_it_so_that_the_next_call_starts_one(home: Home) -
     assert health is not None and health["pid"] == again.pid
 
 
+def test_a_deleted_memory_db_ends_it_and_none_is_made_in_its_place(home: Home) -> None:
+    process = home.serve()
+    home.settings.database.rename(home.settings.home / "aside.db")
+    assert ended(process) == (0, "")
+    assert f"{home.settings.database} is gone" in (home.settings.logs_dir / "service.log").read_text("utf-8")
+    assert not home.settings.database.exists()
+
+
 def test_stop_reaches_a_service_whose_socket_is_gone(home: Home) -> None:
     assert home.command("serve", "--detach").returncode == 0
     health = home.client.health()

@@ -86,6 +86,10 @@ class Service:
             raise (self.failure or ServiceUnavailable("The service is stopping.")).with_traceback(None)
         return self._engine
 
+    def holds_database(self) -> bool:
+        """Whether memory.db is still the file that was opened; True while none is open."""
+        return self._engine is None or self._engine.store.in_place()
+
     def embed_soon(self) -> None:
         """Tell the background that something was written."""
         if self.background is not None:

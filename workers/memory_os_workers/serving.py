@@ -111,13 +111,15 @@ async def _run(settings: Settings, listener: socket.socket, bound: tuple[int, in
 
 
 async def _watch_home(service: Service, bound: tuple[int, int] | None) -> None:
-    """Stop when the home or the socket is gone (deleted by hand): nobody can reach us any more, and the next call starts
-    a service that can be reached, once our lock is free.
+    """Stop when the home, the socket or memory.db is gone or another (by hand): nobody can reach us any more, or find what
+    we keep, and the next call starts a service that is right, once our lock is free.
     """
     settings = service.settings
-    while settings.run_dir.is_dir() and run_files.socket_identity(settings.socket) == bound:
+    while settings.run_dir.is_dir() and run_files.socket_identity(settings.socket) == bound and service.holds_database():
         await asyncio.sleep(_HOME_WATCH_S)
-    gone = settings.socket if settings.run_dir.is_dir() else settings.home
+    gone = settings.home
+    if settings.run_dir.is_dir():
+        gone = settings.socket if service.holds_database() else settings.database
     _log.warning("%s is gone or was replaced; the service ends", gone)
     service.stopping.set()
 

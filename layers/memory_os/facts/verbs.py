@@ -230,7 +230,8 @@ class Facts(FactWriter):
                 texts = [fact.text, *restated_texts(db, fact.id)]
                 imports = db.execute("SELECT hash FROM fact_imports WHERE fact_id = ?", (fact.id,)).fetchall()
                 hashes = [row["hash"] for row in imports] + [content_hash(text) for text in texts]
-                tombstones.bury(db, fact.scope, hashes, now)
+                # A clock that was set back must not make it seem said anew since.
+                tombstones.bury(db, fact.scope, hashes, max(now, fact.created_at))
                 self.index.remove(fact.source)
             db.executemany("UPDATE facts SET superseded_by = NULL WHERE id = ?", [(fact.id,) for fact in gone])
             db.executemany("DELETE FROM facts WHERE id = ?", [(fact.id,) for fact in gone])

@@ -248,8 +248,10 @@ class Sessions:
                 same = [row] if message_id in alone else same
                 quotes.add(same)
                 deleted += self.archive.delete(db, same)
+                # A clock that was set back must not make it seem said anew since.
+                when = max([now, *(one["said_at"] for one in same)])
                 for one in scope.own:
-                    tombstones.bury(db, one, [row["content_hash"]], now)
+                    tombstones.bury(db, one, [row["content_hash"]], when)
             self._forget_context(db, quotes)
         return deleted
 

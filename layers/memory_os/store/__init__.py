@@ -5,6 +5,7 @@ Only the service opens it for writing. Each layer brings its own migrations; `St
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -45,6 +46,8 @@ class Store:
         self._closed = False
         self._home_id = ""
         self._writer = _connect(path)
+        # Which file and which write-ahead log the connections hold: (device, inode). The log is made by the first read.
+        self._file, self._log = _identity(path), _identity(_log_of(path))
 
     def migrate(self, *migrations: Migrations) -> None:
         """Apply each set's new migrations, in order. Raises StoreNewer for a file of a later version."""
@@ -60,6 +63,7 @@ class Store:
             self._writer.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             for one in migrations:
                 one.apply(self._writer)
+            self._log = _identity(_log_of(self.path))
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -139,6 +143,33 @@ class Store:
             self._home_id = self.meta("home_id")
         return self._home_id
 
+    def in_place(self) -> bool:
+        """Whether the path still names the file, and beside it the log, that this store has open.
+
+        Deleted or replaced under it, they go on taking all that is written, and nobody ever reads it again.
+        """
+        return _identity(self.path) == self._file and _identity(_log_of(self.path)) == self._log
+
+    def check_in_place(self) -> None:
+        """Raises StoreError if it is not: what waits must go on waiting, and nothing may be opened by the path."""
+        if not self.in_place():
+            raise StoreError(
+                f"{self.path} or its log was deleted or replaced while it was in use.",
+                cure="The service ends by itself; the next start opens what is there. `memory-os restore PATH` puts a backup back.",
+            )
+
+    def make_durable(self) -> None:
+        """What is committed stands after a power cut, too: WAL alone promises that at its next checkpoint only.
+
+        Raises StoreError if what was committed stands where nobody will look, OSError if the disk refuses.
+        """
+        self.check_in_place()
+        descriptor = os.open(_log_of(self.path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def check(self) -> list[str]:
         """SQLite's own findings; empty when the file is sound."""
         found = [str(row[0]) for row in self.rows("PRAGMA quick_check(5)")]
@@ -175,6 +206,7 @@ class Store:
 
     def checkpoint(self) -> bool:
         """Bring the write-ahead log into the file and empty it. False: a reader held on to it for too long."""
+        self.check_in_place()
         for _ in range(_CHECKPOINT_TRIES):
             with closing(sqlite3.connect(self.path, timeout=_CHECKPOINT_WAIT_S)) as connection:
                 (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -188,15 +220,21 @@ class Store:
             if self._closed:
                 return
             self._closed = True
+            replaced = self.path.exists() and _identity(self.path) != self._file
             for connection in self._readers:
                 connection.close()
             self._writer.close()
+            if replaced and _identity(_log_of(self.path)) == self._log:
+                # SQLite would write our log into the file that took our file's place, and damage it.
+                for suffix in ("-wal", "-shm"):
+                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             if self._closed:
                 raise StoreError(f"{self.path} is closed.")
+            self.check_in_place()
             connection = _connect(self.path)
             connection.execute("PRAGMA query_only=ON")
             self._local.connection = connection
@@ -247,6 +285,18 @@ def damage(path: Path, error: BaseException) -> StoreCorrupt:
     return StoreCorrupt(
         f"{path} is damaged ({error}); it was left as it is.", cure="`memory-os doctor` offers the newest backup."
     )
+
+
+def _log_of(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _typed(path: Path, error: sqlite3.DatabaseError) -> StoreError:
