@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from support.ports import free_port
 from support.qdrant_server import QdrantServer
-from support.redis_server import free_port
-from workers.running import REPOSITORY, Home, environment, wait_until
+from workers.running import PATIENCE_S, REPOSITORY, Home, environment, wait_until
 
 SERVICES: dict[str, Any] = YAML(typ="safe").load((REPOSITORY / "docker-compose.yml").read_text("utf-8"))["services"]
 WORKERS = 3
@@ -59,7 +59,7 @@ class Stack:
     def healthy(self, name: str) -> bool:
         """What the health check of a container says."""
         test = [filled_in(part, ENV) for part in SERVICES[name]["healthcheck"]["test"][1:]]
-        done = subprocess.run(test, env=self.environment, cwd="/", capture_output=True, timeout=60, check=False)
+        done = subprocess.run(test, env=self.environment, cwd="/", capture_output=True, timeout=PATIENCE_S, check=False)
         assert done.returncode in (0, 1), done.stderr
         return done.returncode == 0
 
@@ -72,7 +72,7 @@ class Stack:
                 process.terminate()
         for process in reversed(self.processes):
             try:
-                process.wait(30)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -143,7 +143,7 @@ def test_three_workers_share_the_work_of_the_whole_stack_and_its_health_checks_t
 
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
-    assert [worker.wait(30) for worker in workers] == [0] * WORKERS
+    assert [worker.wait(PATIENCE_S) for worker in workers] == [0] * WORKERS
     assert not stack.healthy("worker") and stack.healthy("service")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
+
+from support.ports import free_port
 
 
 def binary() -> str:
@@ -27,12 +28,6 @@ def binary() -> str:
     found = bundled()
     assert found is not None, "no redis-server: install one, or set MEMORY_OS_TEST_REDIS"
     return str(found)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -67,7 +62,7 @@ class RedisServer:
         self.process = subprocess.Popen(
             [binary(), str(configuration)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not self._answers():
             assert self.process.poll() is None and time.monotonic() < deadline, "the Redis of the test does not start"
             time.sleep(0.02)

@@ -19,6 +19,8 @@ from memory_os.config import Settings, load_settings
 from memory_os_workers.client import ServiceClient
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# Nothing waits so long unless it hangs: a machine that is busy may give a process no time for half a minute.
+PATIENCE_S = 120.0
 
 
 def environment(hermes_home: Path) -> dict[str, str]:
@@ -58,7 +60,7 @@ class Home:
         return subprocess.run(
             [sys.executable, "-P", "-m", "memory_os_workers.cli", *arguments],
             env=environment(self.hermes_home), cwd="/", stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False,
         )  # fmt: skip
 
     def serve(self, *, ready: bool = False) -> subprocess.Popen[str]:
@@ -77,6 +79,10 @@ class Home:
         self.processes.append(process)
         return process
 
+    def health(self) -> dict[str, Any]:
+        """What a service that runs says of itself, however long it takes."""
+        return self.client.get("/v1/health", timeout=PATIENCE_S)
+
     def _health(self) -> dict[str, Any]:
         return self.client.health() or {}
 
@@ -93,11 +99,11 @@ class Home:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Exit code and stderr of a process that is about to end."""
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, errors
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 90.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Poll until the condition holds; fails the test when it never does."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -109,11 +115,11 @@ def raw(
     target: Path | int, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, Any]:
     """One HTTP exchange with a socket's path or a TCP port: (status, parsed JSON)."""
-    connection = http.client.HTTPConnection("127.0.0.1", target if isinstance(target, int) else 80, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", target if isinstance(target, int) else 80, timeout=PATIENCE_S)
     if isinstance(target, Path):
         connection.sock = socket.socket(socket.AF_UNIX)
-        connection.sock.settimeout(30)
-        connection.sock.connect(str(target))
+        connection.sock.connect(str(target))  # without a time-out: a full backlog is waited out, and not told at once
+        connection.sock.settimeout(PATIENCE_S)
     try:
         connection.request(method, path, body, headers or {})
         response = connection.getresponse()

@@ -11,6 +11,12 @@ import pytest
 from support.redis_server import RedisServer
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of the test is not away because it waits for a processor."""
+    monkeypatch.setattr("memory_os_workers.jobs.queue.CALL_S", 60.0)
+
+
 @pytest.fixture
 def redis() -> Iterator[RedisServer]:
     """Started, empty, with a password."""

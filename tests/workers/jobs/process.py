@@ -14,7 +14,7 @@ from typing import Any
 from memory_os_workers.jobs import names
 from support.redis_server import RedisServer
 
-from workers.running import Home, environment, wait_until
+from workers.running import PATIENCE_S, Home, environment, wait_until
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Site:
 
     def burst(self, process: subprocess.Popen[str]) -> dict[str, Any]:
         """What a `--burst --json` worker says at its end."""
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         return dict(json.loads(output))
 
@@ -66,13 +66,18 @@ class Site:
     def home_id(self) -> str:
         return str(self.home.client.post("/v1/workers/hello", {"worker": "test"})["home_id"])
 
-    def held(self) -> int:
-        """How many jobs are being run."""
+    def held(self) -> dict[str, str]:
+        """The jobs that are being run, and who runs each."""
         client = self.redis.client()
         try:
-            return int(client.hlen(names.held_key(self.home_id)))  # type: ignore[arg-type]
+            held = client.hgetall(names.held_key(self.home_id))
+            return {job.decode(): worker.decode() for job, worker in held.items()}  # type: ignore[union-attr]
         finally:
             client.close()
+
+    def works(self, process: subprocess.Popen[str]) -> bool:
+        """Whether this worker is one of those that live, as the service sees it."""
+        return any(one.endswith(f":{process.pid}") for one in self.pipeline().get("workers", {}))
 
     def end(self) -> None:
         for process in self.processes:

@@ -66,7 +66,15 @@ def keepers(server: int) -> list[int]:
     """The shells that end the queue's server with its service."""
     group = os.getpgid(server)
     found = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
-    return [pid for pid in found if alive(pid) and pid != server and os.getpgid(pid) == group]
+    return [pid for pid in found if alive(pid) and pid != server and _group(pid) == group]
+
+
+def _group(pid: int) -> int | None:
+    """None once it is gone, as any process of this machine may be meanwhile."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def test_the_queue_server_ends_though_service_and_worker_were_killed_together(home: Home) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from memory_os.config import load_settings
 from memory_os.errors import BadRequest, ConfigError, MemoryOSError, ServiceUnavailable, WorkerUnfit
 from memory_os_workers.jobs.connection import WorkClient, service_token, vectors_of
+from support.ports import free_port
 
 from workers.conftest import new_home
 from workers.running import Home
@@ -19,9 +19,7 @@ from workers.running import Home
 
 @pytest.fixture(scope="module")
 def over_tcp(models: Path) -> Iterator[tuple[Home, str]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     for home in new_home(models):
         home.configure(f"service: {{port: {port}}}\nworkers: {{embedded: false}}\n")
         home.serve(ready=True)

@@ -41,7 +41,7 @@ def here(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
             url = server.endpoint("curation").base_url
             one.configure(
                 f"models: {{provider: openai, base_url: '{url}', model: scripted-model, retry_budget: 1,"
-                " patience: {curation: {whole: 10, first: 10, between: 10, deadline: 10}}}\n"
+                " patience: {curation: {whole: 60, first: 60, between: 60, deadline: 60}}}\n"
             )
             assert home.command("wiki", "init").returncode == 0
             home.serve(ready=True)

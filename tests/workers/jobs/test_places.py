@@ -74,7 +74,7 @@ def test_while_models_hang_texts_are_embedded(redis: RedisServer, concurrency: i
         working = asyncio.create_task(site.worker.async_run())
         for number in range(3):
             await pool.enqueue_job("embed", number, _job_id=names.job_id(HOME, "embed", [number]))
-        assert [await asyncio.wait_for(site.embedded.get(), 30) for _ in range(3)] == [0, 1, 2]
+        assert [await asyncio.wait_for(site.embedded.get(), 90) for _ in range(3)] == [0, 1, 2]
         assert site.asked == most, "the models have the places that are theirs, and no more"
         running = [working, *site.worker.tasks.values()]
         for task in running:

@@ -45,7 +45,7 @@ def test_a_worker_of_another_pipeline_puts_its_jobs_back_and_ends(tmp_path: Path
             jobs = await queue.enqueue_all([("embed", [["a"]]), ("embed", [["b"]])])
             worker, service = process(tmp_path, redis)
             with pytest.raises(WorkerUnfit, match="another pipeline"):
-                await asyncio.wait_for(worker.run(), 30)
+                await asyncio.wait_for(worker.run(), 90)
             assert await queue.waiting(jobs) == set(jobs)
             standing = await queue.look()
             assert (standing.in_progress, standing.workers, service.letters) == (0, {}, [])
@@ -63,6 +63,6 @@ def test_a_signal_that_comes_while_it_connects_is_not_forgotten(tmp_path: Path, 
 
     async def run() -> None:
         worker, _ = process(tmp_path, redis, Signalled)
-        await asyncio.wait_for(worker.run(), 30)
+        await asyncio.wait_for(worker.run(), 90)
 
     asyncio.run(run())

@@ -223,6 +223,6 @@ def test_a_server_that_takes_calls_and_does_not_answer_is_away(redis: RedisServe
         assert queue.fault is None
 
     async def bounded(queue: Queue) -> None:
-        await asyncio.wait_for(frozen(queue), 20)
+        await asyncio.wait_for(frozen(queue), 60)
 
     on(redis, bounded)

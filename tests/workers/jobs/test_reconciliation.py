@@ -66,7 +66,7 @@ def test_a_fault_nobody_foresaw_is_counted_and_the_loop_goes_on(
             monkeypatch.setattr(owner, name, faulty)
             both = Reconciliation(engine, pipeline, house=house)
             task = asyncio.create_task(both.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while not faulty.again.is_set():
                     both._nudged(engine.settings.fabric_dir)
                     await asyncio.sleep(0.05)

@@ -23,7 +23,7 @@ _ANSWER = {"facts": [{"statement": _STATEMENT, "subject": "harvest robot", "rela
 
 
 def config(url: str) -> str:
-    patience = "{extraction: {whole: 10, first: 10, between: 10, deadline: 10}}"
+    patience = "{extraction: {whole: 60, first: 60, between: 60, deadline: 60}}"
     return (
         f"models: {{provider: openai, base_url: '{url}', model: scripted-model, retry_budget: 1, patience: {patience}}}\n"
         "understanding: {idle_minutes: 0}\n"
