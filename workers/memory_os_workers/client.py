@@ -29,6 +29,9 @@ from memory_os_workers.starting import STALLED_S, WAIT_MAX_S, Patience, Tell, sa
 # Tools answer in milliseconds; a forget over a large archive may take a while.
 TIMEOUT_S = 60.0
 HEALTH_TIMEOUT_S = 2.0
+# A service gives what it is at, its worker, its queue and its threads their time one after the other: up to some twenty
+# seconds, and on a machine with other work it takes longer.
+STOP_WAIT_S = 60.0
 _POLL_S = 0.05
 _EXIT_RUNNING = 3
 # service.out holds what is said before the log is open, and crashes of native code.
@@ -202,7 +205,7 @@ class _Detached(subprocess.Popen[bytes]):
             self.returncode = 0
 
 
-def stop_service(settings: Settings, wait_s: float = 12.0) -> int | None:
+def stop_service(settings: Settings, wait_s: float = STOP_WAIT_S) -> int | None:
     """Stop the running service and wait for its end. Returns its pid, None if none ran. Raises ServiceUnavailable."""
     client = ServiceClient(settings)
     if client.health() is not None:

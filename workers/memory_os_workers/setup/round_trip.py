@@ -22,8 +22,8 @@ from memory_os_workers.starting import Patience
 
 # A cold service loads its model in about a second, and makes it in six; two busy cores need longer.
 READY_WAIT_S = 300.0
-# One document is embedded within a second, unless many wait before it.
-EMBEDDED_WAIT_S = 10.0
+# One document is embedded within a second, unless many wait before it or the machine has other work.
+EMBEDDED_WAIT_S = 60.0
 _POLL_S = 0.1
 # Forgetting clears the free pages of memory.db and its backups too.
 FORGET_TIMEOUT_S = 120.0
