@@ -130,7 +130,7 @@ def _run(engine: Engine, until: Callable[[Background], bool], *, busy: bool = Fa
                 engine, engine.settings, capture=capture, embed=embed, house=house, busy=lambda: busy
             )
             task = asyncio.create_task(loops.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while not until(loops):
                     await asyncio.sleep(0.02)
             loops.stopping = True

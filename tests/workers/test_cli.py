@@ -236,8 +236,7 @@ def test_a_wrong_value_changes_nothing(command: Command, home: Home) -> None:
 def test_status_shows_the_service_and_the_layers(warm: Command, served: Home) -> None:
     code, out, _ = warm("status")
     assert code in (0, 1)
-    health = served.client.health()
-    assert health is not None and f"pid {health['pid']}" in out
+    assert f"pid {served.health()['pid']}" in out
     for name in ("sessions", "facts", "fabric", "vectors"):
         assert name in out
     assert "Leaves this machine: nothing" in out
@@ -272,7 +271,8 @@ def test_a_fact_goes_in_is_found_judged_removed_and_brought_back(warm: Command) 
     warm.json("facts", "remove", handle)
 
 
-def test_reindex_says_whether_search_by_meaning_is_whole(warm: Command) -> None:
+def test_reindex_says_whether_search_by_meaning_is_whole(warm: Command, served: Home) -> None:
+    wait_until(lambda: served.client.get("/v1/status")["pending_embeddings"] == 0)
     code, out, _ = warm("reindex")
     assert code == 0 and "in this version's form: " in out and out.rstrip().endswith("Search by meaning is whole."), out
     rebuilt = warm.json("reindex")
@@ -349,8 +349,8 @@ def test_a_document_goes_in_and_is_recalled(warm: Command, served: Home, tmp_pat
     wait_until(lambda: served.client.get("/v1/status")["pending_embeddings"] == 0)
     code, out, _ = warm("recall", "how", "much", "does", "the", "harbour", "crane", "lift")
     assert code == 0 and "forty tonnes" in out
-    found = warm.json("recall", "how much does the harbour crane lift")
-    assert found["outcome"] == "injected"
+    # On a machine that is busy a recall may be over before it has looked.
+    wait_until(lambda: warm.json("recall", "how much does the harbour crane lift")["outcome"] == "injected")
 
 
 def test_a_path_that_is_gone_leaves_memory_and_one_never_known_is_an_error(warm: Command, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from memory_os.errors import AlertError, BackupError
 from memory_os_workers.cli.invocation import FINDINGS, USAGE, exit_code
 from memory_os_workers.cli.status import findings
 
-from workers.running import Home
+from workers.running import PATIENCE_S, Home, wait_until
 
 TEXT = "The staging gateway listens on port 8443."
 
@@ -30,6 +30,8 @@ def kept(home: Home) -> list[str]:
 
 def test_maintain_lists_runs_and_tries_dry(home: Home) -> None:
     home.serve()
+    # What is due at a start: a duty that runs is not run beside itself.
+    wait_until(lambda: home.client.get("/v1/status")["background"].get("housekeeping", {}).get("runs", 0) > 0)
     listed = run(home, "maintain")
     assert {"canary", "decay", "duplicates", "full_backup", "backup"} <= listed["duties"].keys()
     dry = run(home, "maintain", "rotation", "--dry-run")
@@ -107,7 +109,7 @@ def test_a_damaged_memory_is_restored_without_a_path_from_a_full_backup_too(home
     run(home, "facts", "add", TEXT)
     run(home, "backup")
     home.command("stop")
-    process.wait(30)
+    process.wait(PATIENCE_S)
     for path in home.settings.backups_dir.glob("memory-*.db"):
         path.unlink()
     home.settings.database.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8000)
