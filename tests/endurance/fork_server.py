@@ -49,7 +49,7 @@ class ForkServer:
     def __exit__(self, *exception: object) -> None:
         assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(120)
         self._process.stdout.close()
 
     def service(self, hermes_home: Path, *, clock: Path | None = None) -> int:

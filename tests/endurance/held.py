@@ -44,8 +44,8 @@ class Held:
 
 def holds(pid: int, settings: Settings, turns: int) -> Held:
     """Of this process and its home, now."""
-    files = [path for path in settings.home.rglob("*") if path.is_file() and "models" not in path.parts]
-    size = sum(path.stat().st_blocks * 512 for path in files)
+    files = [path for path in _files(settings.home) if "models" not in path.parts]
+    size = sum(map(_on_disk, files))
     resident, anon, mapped = _memory_mb(pid)
     return Held(turns, resident, anon, mapped, _entries(pid, "fd"), _entries(pid, "task"), len(files), round(size / 1e6, 1))
 
@@ -90,6 +90,18 @@ def summary(held: Sequence[Held]) -> dict[str, Any]:
         "first": asdict(held[0]), "last": asdict(held[-1]), "growth_from_2nd_to_last_quarter": growth(held),
         "slope_per_1000_turns": {name: slope(held, name) for name in names},
     }  # fmt: skip
+
+
+def _files(home: Path) -> list[Path]:
+    """Those there are: a service at work makes some and takes some away meanwhile, and folders too."""
+    return [path for folder, _, names in os.walk(home) for path in (Path(folder) / name for name in names) if path.is_file()]
+
+
+def _on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * 512
+    except FileNotFoundError:
+        return 0
 
 
 def _memory_mb(pid: int) -> tuple[float, float, float]:

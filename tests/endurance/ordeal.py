@@ -169,7 +169,7 @@ class Ordeal:
 
     def stop(self) -> None:
         os.kill(self.service, signal.SIGTERM)
-        wait_until(lambda: not alive(self.service), 30)
+        wait_until(lambda: not alive(self.service))
 
     def close(self) -> None:
         self._end_host()
@@ -205,7 +205,7 @@ class Ordeal:
     def _kill(self, pid: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not alive(pid), 60)
+        wait_until(lambda: not alive(pid))
 
     def change_files(self) -> None:
         """Some files are new, some have another edition, one is gone."""

@@ -35,7 +35,7 @@ def setup_sh(tools: Path, home: Path, *flags: str, **environment: str) -> subpro
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

@@ -216,7 +216,7 @@ def test_a_command_can_remove_the_environment_it_runs_in(settings: Settings) -> 
         env={**os.environ, "PATH": os.defpath},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
