@@ -1,5 +1,5 @@
 """When sessions are read and people thought about: what is due becomes jobs where a worker is alive; else the service asks the
-model itself, one after the other, beside all requests."""
+model itself, one after the other, beside all requests. What somebody took back goes whatever a model is at."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -38,18 +38,15 @@ class Understander:
         self._executor = executor
         self._nudge = nudge
         self._model: ModelClient | None = None
-        self._last_error = ""
+        self._last_errors: dict[str, str] = {}
         self._wake = asyncio.Event()
+        self._forgetting = asyncio.Lock()
         pipeline.look_at_turns = self.hurry
 
     async def run(self) -> None:
         """Until cancelled, which cancels a question that is being asked too; never ends by a fault."""
         try:
-            while True:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), EVERY_S)
-                self._wake.clear()
-                await self._attempt()
+            await asyncio.gather(self._look_again_and_again(), self._forget_again_and_again())
         finally:
             if self._model is not None:
                 await self._model.close()
@@ -58,26 +55,39 @@ class Understander:
         """Somebody waits: look now. On the loop's thread."""
         self._wake.set()
 
-    async def _attempt(self) -> None:
+    async def _look_again_and_again(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), EVERY_S)
+            self._wake.clear()
+            await self._attempt("turns stay unread", self.look)
+
+    async def _forget_again_and_again(self) -> None:
+        """Beside a look, which waits for a model for minutes where the service asks it itself."""
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self._attempt("what was taken back stays", self._forget_what_was_taken_back)
+
+    async def _attempt(self, failed: str, work: Callable[[], Awaitable[Any]]) -> None:
         try:
-            await self.look()
-            self._last_error = ""
+            await work()
+            self._last_errors.pop(failed, None)
         except (sqlite3.Error, MemoryOSError, OSError) as error:
-            if str(error) != self._last_error:
-                _log.warning("turns stay unread: %s", error)
-            self._last_error = str(error)
+            if str(error) != self._last_errors.get(failed):
+                _log.warning("%s: %s", failed, error)
+            self._last_errors[failed] = str(error)
         except Exception as error:  # noqa: BLE001 - told once an episode and tried again; the loop must outlive any fault
             said = f"{type(error).__name__}: {error}"
-            if said != self._last_error:
-                _log.exception("turns stay unread")
-            self._last_error = said
+            if said != self._last_errors.get(failed):
+                _log.exception("%s", failed)
+            self._last_errors[failed] = said
 
     async def look(self) -> int:
         """Forget what was taken back; then hand out what is due, or read it here. Returns how many jobs that were.
 
         Raises what memory.db raises.
         """
-        await self._in_thread(self._forget_what_was_taken_back)
+        await self._forget_what_was_taken_back()
         jobs = await self._in_thread(self._due)
         if not jobs:
             return 0
@@ -97,9 +107,10 @@ class Understander:
         else:
             await self._reflect(*arguments)
 
-    def _forget_what_was_taken_back(self) -> None:
+    async def _forget_what_was_taken_back(self) -> None:
         """A person's "forget that", before anything is read: no model is shown it any more."""
-        self._engine.taking_back.carry_out(time.time())
+        async with self._forgetting:
+            await self._in_thread(self._engine.taking_back.carry_out, time.time())
 
     def _due(self) -> list[tuple[str, list[Any]]]:
         """What failed for good stays with the dead letters until somebody requeues it, or until there is more to it."""
