@@ -174,3 +174,32 @@ def test_what_a_model_is_asked_is_handed_out_bit_by_bit_and_behind_no_backlog(tm
         assert len(pipeline.handing_out.asking) == places and client.zcard(names.queue_name(HOME)) == places + 5
 
     over(tmp_path, redis, ask)
+
+
+def test_a_fault_nobody_foresaw_does_not_end_the_looks_at_the_queue(
+    tmp_path: Path, redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_os_workers.jobs.pipeline.LOOK_EVERY_S", 0.01)
+
+    async def watch(pipeline: Pipeline, queue: Queue) -> None:
+        looked, third = [], asyncio.Event()
+
+        def look() -> None:
+            pipeline.handing_out.more_to_ask = True
+            looked.append(1)
+            if len(looked) == 3:
+                third.set()
+            raise KeyError("nobody foresaw it")
+
+        pipeline.look_at_turns = look
+        pipeline.handing_out.more_to_ask = True
+        task = asyncio.create_task(pipeline._watch())
+        try:
+            await asyncio.wait_for(third.wait(), 60)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        row = pipeline.engine.store.row("SELECT value, last_reason FROM counters WHERE name = 'pipeline_failed'")
+        assert row is not None and row["value"] >= 2 and "nobody foresaw it" in row["last_reason"]
+
+    over(tmp_path, redis, watch)

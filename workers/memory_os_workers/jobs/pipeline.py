@@ -64,6 +64,7 @@ class Pipeline:
         self._tasks: list[asyncio.Task[None]] = []
         self._life = asyncio.Lock()
         self._stopped = False
+        self._last_fault = ""
         self._loop = asyncio.get_running_loop()
         self.handing_out = HandingOut(engine, settings, self._in_thread)
 
@@ -122,7 +123,19 @@ class Pipeline:
                 pass  # the queue remembers it, and `status` tells
             except (MemoryOSError, sqlite3.Error, OSError) as error:
                 _log.error("looking after the queue failed: %s", error)
+            except Exception as error:  # noqa: BLE001 - counted and tried again: without a look nobody sees that the workers are gone
+                await self._failed(error)
+            else:
+                self._last_fault = ""
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _failed(self, error: Exception) -> None:
+        """A fault nobody foresaw: logged once an episode with its traceback, counted."""
+        said = f"{type(error).__name__}: {error}"[:300]
+        if said != self._last_fault:
+            _log.error("looking after the queue failed: %s", said, exc_info=error)
+        self._last_fault = said
+        await self._in_thread(self._count_fault, said)
 
     async def _look(self) -> None:
         queue = self.queue
@@ -271,6 +284,10 @@ class Pipeline:
     def _count_restart(self, name: str, reason: str) -> None:
         with suppress(sqlite3.Error, OSError, MemoryOSError):
             self.engine.store.count(f"{name}_restarted", reason=reason)
+
+    def _count_fault(self, reason: str) -> None:
+        with suppress(sqlite3.Error, OSError, MemoryOSError):
+            self.engine.store.count("pipeline_failed", reason=reason)
 
 
 def _import_clients() -> None:
