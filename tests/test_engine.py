@@ -18,7 +18,7 @@ from memory_os.ground_truth import BlockState
 from memory_os.memory import content_hash
 from memory_os.recall.ledger import Missed
 from memory_os.recall.rendering import LEGEND
-from support.library import real_embedder, settings_of
+from support.library import in_time, real_embedder, settings_of
 
 TELEGRAM = {"user": "telegram:42", "platform": "telegram"}
 
@@ -62,12 +62,7 @@ class Service:
     def recall(self, text: Any, **more: Any) -> dict[str, Any]:
         payload = {"v": 1, "turn_id": f"t{time.time_ns()}", "session_id": "s2", "platform": "cli", "user": "local",
                    "profile": "default", "user_message": text, **more}  # fmt: skip
-        answer = self.engine.recall(payload)
-        for _ in range(20):
-            if "passed the deadline" not in answer["reason"]:
-                break
-            answer = self.engine.recall(payload)
-        return answer
+        return in_time(lambda: self.engine.recall(payload), lambda answer: str(answer["reason"]))
 
     def tool(self, name: str, caller: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
         return self.engine.call_tool(name, arguments, {"user": "local", "profile": "default", **(caller or {})})
