@@ -17,7 +17,7 @@ from memory_os_workers.client import ServiceClient, ensure_service, stop_service
 from memory_os_workers.findings import Verdict
 from memory_os_workers.setup import round_trip
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

@@ -122,6 +122,7 @@ def _redis(data: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sh", "-c", script], env={"PATH": "/usr/bin:/bin:/usr/local/bin", **variables})
 
 
+@pytest.mark.timeout(900)
 def test_three_workers_share_the_work_of_the_whole_stack_and_its_health_checks_tell(stack: Stack) -> None:
     assert not stack.healthy("service") and not stack.healthy("worker")
     service = stack.start("service")
