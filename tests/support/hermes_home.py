@@ -9,7 +9,6 @@ import pty
 import re
 import select
 import signal
-import socket
 import sqlite3
 import subprocess
 import time
@@ -23,13 +22,16 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from support.model_server import CONTEXT_LENGTH, MODEL, Endpoint
+from support.ports import free_port
 
 # Nothing of the caller's own Hermes or memory-os may reach a test.
 _DROPPED = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH", "OPENAI_", "OPENROUTER_", "ANTHROPIC_", "API_SERVER_")
-# A turn takes 5 s on an idle machine; a loaded one gets six times that.
-RUN_TIMEOUT_S = 90
+# A turn takes 5 s on an idle machine; a loaded one gets thirty times that.
+RUN_TIMEOUT_S = 150
 # Hermes 0.22 with no plugin at all dies of these at exit, after its answer, in about one run of forty on a busy machine.
 _DIES_AT_EXIT = (-signal.SIGSEGV, -signal.SIGBUS)
+# A line that the CLI draws in pieces is never seen whole.
+_ECHO_S = 10.0
 API_KEY = "test-key-of-the-api-server-0123456789"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[@-_]")
 
@@ -45,12 +47,6 @@ def clean_environment(hermes_home: Path) -> dict[str, str]:
         "TERM": "xterm",
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -203,8 +199,8 @@ class Gateway:
         self.url = url
 
     def wait(self, process: subprocess.Popen[Any], log: Path) -> None:
-        """Until the server answers. Fails the test when the gateway ends or takes a minute."""
-        give_up = time.monotonic() + 60
+        """Until the server answers. Fails the test when the gateway ends or takes minutes."""
+        give_up = time.monotonic() + 150
         while time.monotonic() < give_up:
             assert process.poll() is None, f"the gateway ended: {log.read_text('utf-8')[-3000:]}"
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/health", timeout=2):
@@ -242,12 +238,16 @@ class Terminal:
         self._shown = ""
 
     def type(self, line: str) -> None:
-        """Type a line and press enter. The pause keeps the CLI from taking both for a paste."""
+        """Type a line and press enter, once it shows: what comes at once the CLI takes for a paste."""
+        shown = len(self._shown)
         os.write(self._descriptor, line.encode())
+        give_up = time.monotonic() + _ECHO_S
+        while line and line not in self._shown[shown:] and time.monotonic() < give_up:
+            self._read()
         time.sleep(0.5)
         os.write(self._descriptor, b"\r")
 
-    def wait_for(self, text: str, timeout: float = 60) -> str:
+    def wait_for(self, text: str, timeout: float = 150) -> str:
         """Read until the text shows; what was shown up to it is forgotten. Fails the test after `timeout` seconds."""
         give_up = time.monotonic() + timeout
         while text not in self._shown:
@@ -263,7 +263,7 @@ class Terminal:
             if self._read():
                 last = time.monotonic()
 
-    def wait_for_end(self, timeout: float = 40) -> int:
+    def wait_for_end(self, timeout: float = 120) -> int:
         give_up = time.monotonic() + timeout
         while self._process.poll() is None and time.monotonic() < give_up:
             self._read()

@@ -45,7 +45,7 @@ class MemoryOS:
     def command(self, *arguments: str) -> list[str]:
         return [str(self.python), "-m", "memory_os_workers.cli", *arguments]
 
-    def run(self, *arguments: str, expect: int | None = 0, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, expect: int | None = 0, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """`memory-os <arguments>`. Fails the test on another exit code than expected (None: any)."""
         done = subprocess.run(
             self.command(*arguments),
@@ -70,7 +70,7 @@ class MemoryOS:
     def start(self) -> None:
         """Start the service, as the plugin would, and wait until it answers with its models loaded."""
         self.run("serve", "--detach")
-        wait_until(self.ready, "the service is ready", 60)
+        wait_until(self.ready, "the service is ready", 180)
 
     @property
     def pid(self) -> int | None:
@@ -94,11 +94,11 @@ class MemoryOS:
     def get(self, path: str) -> dict[str, Any]:
         return self.request("GET", path)
 
-    def request(self, method: str, path: str, body: Any = None, timeout: float = 30) -> dict[str, Any]:
+    def request(self, method: str, path: str, body: Any = None, timeout: float = 120) -> dict[str, Any]:
         """One call of the service's API on its unix socket."""
         return dict(_call(self.home / "run" / "service.sock", method, path, body, timeout))
 
-    def settle(self, timeout: float = 60) -> None:
+    def settle(self, timeout: float = 120) -> None:
         """Wait until everything spooled is taken and embedded."""
         wait_until(lambda: not self.spooled(), "the spool is empty", timeout)
         wait_until(lambda: self._pending() == 0, "everything is embedded", timeout)
@@ -114,7 +114,7 @@ class MemoryOS:
         pid = self.pid
         if pid is None:
             return
-        for number, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+        for number, patience in ((signal.SIGTERM, 60.0), (signal.SIGKILL, 60.0)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
             with contextlib.suppress(AssertionError):
@@ -126,7 +126,7 @@ class MemoryOS:
         pid = self.pid
         assert pid is not None, "no service to kill"
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not alive(pid), "the service is dead", 5)
+        wait_until(lambda: not alive(pid), "the service is dead")
 
 
 @contextlib.contextmanager
@@ -151,7 +151,7 @@ def alive(pid: int) -> bool:
     return not Path("/proc/self/stat").exists()
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout: float = 20, pause: float = 0.05) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = 90, pause: float = 0.05) -> None:
     """Poll until the condition holds. Fails the test with `what` after `timeout` seconds."""
     give_up = time.monotonic() + timeout
     while not condition():

@@ -29,7 +29,7 @@ EVERY_TURN = "known facts"
 def settings_of(home: Path, base_url: str = "", **values: Any) -> Settings:
     """Settings of a home, with the scripted model if there is a URL."""
     settings = load_settings({}, hermes_home=home)
-    patience = {"extraction": {"whole": 10, "first": 10, "between": 10, "deadline": 10}}
+    patience = {"extraction": {"whole": 60, "first": 60, "between": 60, "deadline": 60}}
     model = {
         "provider": "openai",
         "base_url": base_url,

@@ -26,7 +26,7 @@ def settings_of(vault: Path, base_url: str = "", **wiki: float) -> Settings:
     settings = load_settings({"VAULT_PATH": str(vault)}, hermes_home=vault.parent / "hermes")
     given = settings.values.model_dump(exclude_unset=True)
     # One short try: what is slow about a model that is away is the client's own to test.
-    patience = {"curation": {"whole": 10, "first": 10, "between": 10, "deadline": 10}}
+    patience = {"curation": {"whole": 60, "first": 60, "between": 60, "deadline": 60}}
     model = {
         "provider": "openai",
         "base_url": base_url,
