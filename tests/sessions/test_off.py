@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_os.sessions.off import ENDED_KEPT_S, digest
 
-from sessions.conftest import Memory, open_memory, switch_off, switch_on
+from sessions.conftest import NOW, Memory, open_memory, switch_off, switch_on
 
 
 def test_off_and_on(memory: Memory) -> None:
@@ -91,6 +91,27 @@ def test_a_memory_that_knows_nothing_of_it_takes_it_from_the_renamed_marker(memo
     assert off.is_off("s1", 1500.0)
     off.observe(4000.0)
     assert [tuple(row) for row in memory.store.rows("SELECT since, until FROM off_periods")] == [(1000.0, 2000.0)]
+
+
+def test_a_clock_that_was_set_back_while_a_chat_was_off_lets_nothing_in(memory: Memory) -> None:
+    """Switched off by a clock two hours ahead; what is said after it was put right has an earlier time."""
+    marker = switch_off(memory, "s1", NOW + 7200)
+    memory.sessions.off.observe(NOW + 7201)
+    memory.sessions.off.observe(NOW + 10)
+    assert memory.sessions.off.is_off("s1", NOW + 5)
+    marker.rename(marker.with_name(f"{marker.name}.ended-{int(NOW + 20) * 10**9}"))
+    for _ in range(2):
+        assert memory.sessions.off.is_off("s1", NOW + 5)
+        assert not memory.sessions.off.is_off("s1", NOW + 30)
+        memory.sessions.off.observe(NOW + 40)
+
+
+def test_off_and_on_by_two_clocks_before_anybody_looked(memory: Memory) -> None:
+    marker = switch_off(memory, "s1", NOW + 7200)
+    marker.rename(marker.with_name(f"{marker.name}.ended-{int(NOW + 20) * 10**9}"))
+    memory.sessions.off.observe(NOW + 40)
+    assert memory.sessions.off.is_off("s1", NOW + 5)
+    assert not memory.sessions.off.is_off("s1", NOW + 30)
 
 
 def test_by_the_settings(tmp_path: Path) -> None:

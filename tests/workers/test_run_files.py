@@ -46,6 +46,19 @@ def test_a_socket_path_is_measured_in_bytes(name: str) -> None:
             run_files.checked_socket_path(found)
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_a_socket_in_a_folder_that_others_can_write_to_is_refused(settings: Settings, tmp_path: Path, mode: int) -> None:
+    """They could put one of their own in its place while no service runs."""
+    settings.config_file.write_text(f"service: {{socket: '{tmp_path}/s/s.sock'}}\n")
+    elsewhere = load_settings({"HERMES_HOME": str(tmp_path)})
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s").chmod(mode)
+    with pytest.raises(ServiceError, match="others can write"):
+        run_files.bind_socket(elsewhere)
+    (tmp_path / "s").chmod(0o755)
+    run_files.bind_socket(elsewhere).close()
+
+
 def test_a_record_left_behind_is_told_once(settings: Settings) -> None:
     run_files.announce(settings, 1.0)
     assert run_files.take_unclean_end(settings) == {}

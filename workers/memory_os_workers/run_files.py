@@ -131,6 +131,8 @@ def bind_socket(settings: Settings) -> socket.socket:
     path = checked_socket_path(settings)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=constants.DIRECTORY_MODE)
+        if path.parent != settings.run_dir:  # which we keep private
+            _check_own(path.parent)
         _remove_stale(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Between bind and chmod the socket would be open to others; the mask closes that gap.
@@ -147,6 +149,16 @@ def bind_socket(settings: Settings) -> socket.socket:
         raise cannot_write(path, error) from error
     listener.setblocking(False)
     return listener
+
+
+def _check_own(folder: Path) -> None:
+    """Whoever else can write to the socket's folder could put a socket of their own there, and be told what is said."""
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ServiceError(
+            f"{folder} is no folder for a socket: others can write to it.",
+            cure="Set `service.socket` in a folder that is yours alone (`chmod 700`).",
+        )
 
 
 def _remove_stale(path: Path) -> None:

@@ -70,7 +70,8 @@ class OffSwitch:
     def observe(self, now: float) -> None:
         """Note which chats are off, and until when those were that no longer are. Writes only where something changed."""
         noted = self._markers().keys() == {row["digest"] for row in self.store.rows(_OPEN)}
-        if noted and all(self._is_noted(one) and not _is_outdated(one, now) for one in self._ended()):
+        ahead = self.store.value("SELECT 1 FROM off_periods WHERE until IS NULL AND since > ? LIMIT 1", (now,))
+        if noted and not ahead and all(self._is_noted(one) and not _is_outdated(one, now) for one in self._ended()):
             return
         with self.store.write() as db:
             # Looked at again, inside: another may have switched and noted it meanwhile.
@@ -80,6 +81,8 @@ class OffSwitch:
             known = {row["digest"] for row in db.execute(_OPEN)}
             for name in present.keys() - known:
                 db.execute("INSERT INTO off_periods(digest, since) VALUES(?, ?)", (name, present[name]))
+            # Switched off by a clock that was set back since: from when on it was off is not known, so from the beginning.
+            db.execute("UPDATE off_periods SET since = 0 WHERE until IS NULL AND since > ?", (now,))
             for name in known - present.keys():
                 db.execute("UPDATE off_periods SET until = ? WHERE digest = ? AND until IS NULL", (now, name))
         for one in ended:
@@ -117,7 +120,9 @@ class OffSwitch:
         for path in self._files():
             match, since = _ENDED.match(path.name), self._since(path.name)
             if match and since is not None:
-                found.append(_Ended(path, match[1], since, int(match[2]) / 1e9))
+                until = int(match[2]) / 1e9
+                # It ended before it began: the clock was set back meanwhile.
+                found.append(_Ended(path, match[1], since if since <= until else 0.0, until))
         return sorted(found, key=lambda one: one.until)
 
     def _files(self) -> list[Path]:
