@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from memory_os.errors import BadRequest, FabricError
 from memory_os.fabric import Fabric
-from memory_os.fabric.layer import TOOL_REFRESH_WAIT_S
 from memory_os.memory import Layer, Passage, Scope
 from memory_os.tooling import Arguments, Caller
 
@@ -285,7 +284,7 @@ def test_writing_does_not_wait_for_a_folder_that_is_being_read(fabric: Fabric, f
         started = time.monotonic()
         written = call(fabric, "fabric_write", type="task", summary="Meanwhile", content="x")
         judged = call(fabric, "fabric_curate", entry_id=known, training_value="high")
-        assert time.monotonic() - started < 4 * TOOL_REFRESH_WAIT_S + 2
+        assert time.monotonic() - started < 50, "the reader takes a minute"
     assert written["status"] == "written" and "still being read" in written["note"]
     assert "handle" not in written
     assert (folder / written["path"]).is_file()

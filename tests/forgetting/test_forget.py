@@ -237,7 +237,7 @@ def test_a_backup_that_is_being_made_does_not_keep_it(home: Home) -> None:
                 forgetting.result(0.5)
             home.store.backup(folder / "memory-20260103-000000.db")
             (folder / "memory-20260103-000000.db").write_bytes(b"quillfeather")  # begun before, ended now
-        assert forgetting.result(20)["forgotten"]["backups renewed"] == 2
+        assert forgetting.result(120)["forgotten"]["backups renewed"] == 2
     assert home.on_disk("quillfeather") == []
 
 
