@@ -168,4 +168,4 @@ def test_hundreds_of_archived_messages_do_not_hide_the_live_one(library: Library
         db.execute("UPDATE passages SET archived = 1 WHERE text LIKE 'Project lantern%'")
     library.embed()
     assert any("Valkey" in one["text"] for one in search(query=question)["results"])
-    assert "Valkey" in str(library.recall.ranked(Query.of(question, Scope(), now=NOW))[0])
+    assert "Valkey" in str(library.recall.ranked(Query.of(question, Scope(), now=NOW), 60.0)[0])

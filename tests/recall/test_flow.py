@@ -363,12 +363,13 @@ def test_a_clock_that_went_back_hides_nothing(memory: Library) -> None:
 
 
 def test_a_date_is_no_word_and_a_question_of_nothing_else_is_answered(memory: Library) -> None:
-    bare, dated = (memory.recall.ranked(Query.of(text, LOCAL, now=NOW))[0] for text in (PORT, f"{PORT[:-1]} on 9 July 2021?"))
+    questions = (Query.of(text, LOCAL, now=NOW) for text in (PORT, f"{PORT[:-1]} on 9 July 2021?"))
+    bare, dated = (memory.recall.ranked(query, 60.0)[0] for query in questions)
     assert dated[0].passage.id == bare[0].passage.id
     assert dated[0].probability > 0.7
     memory.ask("9 July 2021?")
     by_meaning = replace(Query.of("What was on 9 July 2021?", LOCAL, now=NOW), terms=())
-    assert memory.recall.ranked(by_meaning)[0]
+    assert memory.recall.ranked(by_meaning, 60.0)[0]
 
 
 def test_layers_can_be_chosen(memory: Library) -> None:
