@@ -7,6 +7,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -24,6 +25,12 @@ from workers.running import Home, ended, raw, wait_until
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def _told_to_end(pid: int) -> bool:
+    """Whether a SIGTERM waits for a process that is stopped."""
+    pending = re.search(r"^ShdPnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text("utf-8"), re.MULTILINE)
+    return pending is not None and bool(int(pending[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def _open_to_others(path: Path) -> bool:
@@ -273,8 +280,15 @@ def test_a_deleted_memory_db_ends_it_and_none_is_made_in_its_place(home: Home) -
 def test_stop_reaches_a_service_whose_socket_is_gone(home: Home) -> None:
     assert home.command("serve", "--detach").returncode == 0
     pid = home.health()["pid"]
+    os.kill(pid, signal.SIGSTOP)  # it would see for itself that its socket is gone, before a slow command begins
     home.settings.socket.unlink()
-    done = home.command("stop")
+    with ThreadPoolExecutor(1) as pool:
+        stopping = pool.submit(home.command, "stop")
+        try:
+            wait_until(lambda: _told_to_end(pid) or stopping.done())
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        done = stopping.result()
     assert (done.returncode, str(pid) in done.stdout) == (0, True), done.stderr
     assert home.command("stop").returncode == 3
 

@@ -115,8 +115,8 @@ def test_a_service_that_hangs_keeps_no_other_from_saying_so(
     home: Home, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = home.serve()
+    process.send_signal(signal.SIGSTOP)  # before it sees that its socket is gone, and ends
     home.settings.socket.unlink()
-    process.send_signal(signal.SIGSTOP)
     step = module._step
 
     def timed(settings: module.Settings, health: dict[str, Any] | None, other: int | None) -> str:
