@@ -101,7 +101,7 @@ def _edited(bench: Bench, endpoint: Endpoint) -> None:
     bench.drop("b.md", "second file")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("edited", [False, True])
 def test_killed_anywhere_and_run_again_the_wiki_is_the_same(bench: Bench, tmp_path: Path, edited: bool) -> None:
     (_edited if edited else _prepared)(bench, bench.model)
