@@ -12,9 +12,9 @@ import pytest
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.ground_truth.schema import ground_truth as migrations
 from memory_os.ground_truth.watch import Watch
-from memory_os.memory import Layer
+from memory_os.memory import Layer, Scope
 from memory_os.recall import Query, Visible
-from support.library import LOCAL, NOW, Library
+from support.library import LOCAL, NOW, Library, in_time
 
 ASKED = "Which port does the staging gateway use?"
 
@@ -29,7 +29,7 @@ class Desk:
 
     def recall(self, text: str, turn: str, **visible: Any) -> None:
         query = Query.of(text, LOCAL, now=NOW, turn_id=turn, session_id="s", visible=Visible(**visible))
-        recalled = self.library.recall.for_turn(query)
+        recalled = in_time(lambda: self.library.recall.for_turn(query), lambda recalled: recalled.reason)
         self.library.recall.ledger.wait_written()
         self.watch.began(query, recalled)
 
@@ -120,6 +120,20 @@ def test_lines_of_an_earlier_turn_count_while_they_are_visible(desk: Desk) -> No
     assert desk.check(turn="t2", query="staging gateway port")["action"] == "hold"
     desk.recall("What about the weather?", "t3")
     assert desk.check(turn="t3", query="staging gateway port")["action"] == "run", "it left the window"
+
+
+def test_lines_under_another_name_of_the_same_person_count_too(desk: Desk) -> None:
+    """`scopes.aliases`: what was said under the other name is theirs, in the window and in what a search brings."""
+    said = desk.library.remember("The boat is moored at jetty 12.", "note:boat", scope="default/telegram:42")
+    missed = desk.library.remember("The kiln draws 40 kilowatts.", "note:kiln", scope="default/telegram:42")
+    both = Scope(others=("telegram:42",))
+    visible = Visible(handles=frozenset({said.handle}))
+    query = Query.of("Where is the boat moored?", both, now=NOW, turn_id="t2", session_id="s", visible=visible)
+    desk.watch.began(query, desk.library.recall.for_turn(query))
+    assert desk.check(turn="t2", query="boat moored jetty")["action"] == "hold"
+    assert desk.finish(turn="t2", query="kiln kilowatts", result=f"({missed.handle}) {missed.text}") == "new"
+    desk.watch.wait_written()
+    assert desk.library.store.value("SELECT passage_id FROM misses") == missed.id
 
 
 def test_a_session_resumed_on_another_day(desk: Desk) -> None:

@@ -23,13 +23,14 @@ _ACTIONS_MAX = 40
 
 @dataclass
 class Turn:
-    """One turn. `window` are handles of earlier turns' lines that the model still sees."""
+    """One turn. `window` are handles of earlier turns' lines that the model still sees, `readable` the scopes they may lie in."""
 
     turn_id: str
     scope: str
     user_message: str
     lines: Sequence[Given]
     window: Sequence[str] = ()
+    readable: Sequence[str] = ()
     began: float = field(default_factory=time.monotonic)
     given: list[Given] | None = None  # lines and window, read at the first look-up
     actions: list[Action] = field(default_factory=list)

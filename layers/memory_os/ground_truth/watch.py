@@ -60,6 +60,7 @@ class _Finished:
     action: str
     payload: Mapping[str, Any]
     scope: str
+    readable: Sequence[str]
     given: Sequence[Given]
     result: str
     check_ms: float
@@ -88,7 +89,7 @@ class Watch:
         lines = [given_of(line.scored.passage, line.text, line.scored.candidate.cosine) for line in recalled.lines]
         window = sorted(query.visible.handles)[-_WINDOW_MAX:]
         if lines or window:
-            self.turns.add(Turn(query.turn_id, query.scope.key, query.text, lines, window))
+            self.turns.add(Turn(query.turn_id, query.scope.key, query.text, lines, window, query.scope.readable))
 
     def check(self, payload: Mapping[str, Any], scope: str) -> dict[str, Any]:
         """Before a call, or with its `result` after it: `{"verdict", "action", "text"}`; `run` whenever in doubt."""
@@ -133,7 +134,7 @@ class Watch:
         if action is not Action.HOLD or not turn.hold(call.key, verdict.handle):
             return {"verdict": verdict.kind.value, "action": Action.RUN.value, "text": ""}
         text = held_answer(verdict.handle, given)
-        self._record(_Finished(call, verdict, "held", payload, scope, given, "", _since(started)))
+        self._record(_Finished(call, verdict, "held", payload, scope, turn.readable, given, "", _since(started)))
         return {"verdict": verdict.kind.value, "action": Action.HOLD.value, "text": text}
 
     def _after(self, payload: Mapping[str, Any], scope: str, started: float) -> dict[str, Any]:
@@ -151,7 +152,10 @@ class Watch:
         given = self._given(turn) if turn is not None else self._from_ledger(plain_text(payload.get("turn_id")), scope)
         verdict = with_result(self._judged(call, turn.user_message if turn else "", given), result, given)
         pointed = turn is not None and self.mode == "point" and action_for(self.mode, verdict, held=(), call_key="") is Action.POINT
-        self._record(_Finished(call, verdict, "pointed" if pointed else "", payload, scope, given, result, _since(started)))
+        # Of a turn that is no longer known, neither are the other names of its person.
+        readable = (scope, SHARED_SCOPE) if turn is None else turn.readable
+        done = "pointed" if pointed else ""
+        self._record(_Finished(call, verdict, done, payload, scope, readable, given, result, _since(started)))
         text = pointer(verdict.handle, given) if pointed else ""
         return {"verdict": verdict.kind.value, "action": (Action.POINT if pointed else Action.RUN).value, "text": text}
 
@@ -164,13 +168,13 @@ class Watch:
         if turn.given is None:
             shown = {line.handle for line in turn.lines}
             window = [handle for handle in turn.window if handle not in shown]
-            turn.given = [*turn.lines, *self._by_handles(window, turn.scope)]
+            turn.given = [*turn.lines, *self._by_handles(window, turn.readable)]
         return turn.given
 
-    def _by_handles(self, handles: Sequence[str], scope: str) -> list[Given]:
-        marks = ",".join("?" * len(handles))
+    def _by_handles(self, handles: Sequence[str], scopes: Sequence[str]) -> list[Given]:
+        named, readable = (",".join("?" * len(values)) for values in (handles, scopes))
         rows = self._store.rows(
-            f"SELECT * FROM passages WHERE handle IN ({marks}) AND scope IN (?, ?)", (*handles, scope, SHARED_SCOPE)
+            f"SELECT * FROM passages WHERE handle IN ({named}) AND scope IN ({readable})", (*handles, *scopes)
         )
         return [given_of(passage_of(row), row["text"], visible_only=True) for row in rows]
 
@@ -222,7 +226,7 @@ class Watch:
 
     def _found(self, finished: _Finished) -> list[Passage]:
         """Passages that stand in a result: named by their handles, else the question's best hits whose text is there."""
-        scopes = (finished.scope, SHARED_SCOPE)
+        scopes = finished.readable
         handles = list(dict.fromkeys(_HANDLE.findall(finished.result)))[:_MISSES_LOOKED_AT]
         if handles:
             named = (self._index.by_handle(handle, scopes) for handle in handles)
