@@ -14,7 +14,7 @@ from .client import CallFailed, request
 from .paths import Home
 from .state import shared
 
-# A warm recall takes 10-20 ms; 300 ms is what a person doesn't notice before a model call of seconds.
+# A warm recall takes 30-60 ms (docs/scale.md); 300 ms is what a person doesn't notice before a model call of seconds.
 WARM_SECONDS = 0.3
 # A cold service answers within 2 s.
 FIRST_SECONDS = 2.5
