@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from memory_os.errors import MemoryOSError
 from memory_os.index import Hit, Index, Read
 from memory_os.memory import Passage, State
+from memory_os.recall.frequencies import SMALLEST_CORPUS, Frequencies, Sizes
 from memory_os.recall.query import Query
 from memory_os.text.language import language_of
 from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
-from memory_os.text.terms import is_bigram
 
 # Deep enough that what both arms agree on is in both lists, and that a turn is in one which little speaks for but its talk.
 ARM_LIMIT = 144
@@ -31,14 +30,6 @@ _LOOKED_OVER = 48
 _CONSIDERED = 112
 # One share of the best BM25 beside the cosine there.
 _WORDS_SHARE = 0.4
-# Below this many passages BM25 has nothing to tell a rare word by.
-SMALLEST_CORPUS = 60
-# Of a Chinese or Japanese question every second pair of characters straddles two words, or is "什么": one that no
-# passage has is less of a miss than a whole word.
-_STRADDLING = 0.5
-# A term in more passages than this share (and than so many) is left out where the question has others.
-_COMMON_SHARE = 0.1
-_COMMON_LEAST = 200
 # Where the terms are in more passages than so many, all added up, the leading ones are scored, not all.
 _SCORED_ALL = 3000
 # A name in no more passages than this share (or than so many) says what a question is about.
@@ -48,14 +39,6 @@ _NAMED_LEAST = 4
 # share of what a word found once would.
 _SPOKEN_COVERAGE = 0.9
 _SPOKEN_INFORMATION = 0.8
-_SIZES_KNOWN_FROM = 1000
-# A count goes through all passages, and is needed in orders of magnitude: it stands for 10 s per 1,000 of them.
-_SIZES_TTL_S_EACH = 0.01
-_SIZES_TTL_MAX_S = 600.0
-_SIZES_MAX = 1000
-# Document frequencies move slowly; a question asks for ten of them.
-_FREQUENCY_TTL_S = 300.0
-_FREQUENCIES_MAX = 20_000
 
 F32 = NDArray[np.float32]
 DenseSearch = Callable[[F32, Query, int], list[tuple[str, float]]]
@@ -111,8 +94,8 @@ class Arms:
     def __init__(self, index: Index, pool: ThreadPoolExecutor) -> None:
         self._index = index
         self._pool = pool
-        self._sizes = _Sizes(index)
-        self._frequencies = _Frequencies(index, self._sizes)
+        self._sizes = Sizes(index)
+        self._frequencies = Frequencies(index, self._sizes)
         self.embed: Callable[[str], F32] | None = None
         self.dense: DenseSearch | None = None
         # A cosine of this model as the one has it that the thresholds were set on.
@@ -129,7 +112,8 @@ class Arms:
         """Candidates of both arms, joined by passage; each with both scores, whichever arm found it."""
         started = time.perf_counter()
         dense_future = by_meaning or self.begin(query)
-        read, lexical = _timed(lambda: self._lexical_arm(query))
+        words = self._frequencies.of_one_question()
+        read, lexical = _timed(lambda: self._lexical_arm(query, words))
         self._look_over(read, dense_future.done)
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
@@ -140,8 +124,8 @@ class Arms:
             others = self._found_by_meaning(query, hits, scored)
             passages = passages | others
             cosines = by_words | self._of_others(scored, others)
-        candidates = self._candidates(query, hits, cosines)
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, self._unknown(query), passages)
+        candidates = self._candidates(query, words, hits, cosines)
+        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words), passages)
 
     def _look_over(self, read: Read, answered: Callable[[], bool]) -> None:
         """What will be asked of these hits, while the question is being encoded: this thread has nothing else to do."""
@@ -151,24 +135,24 @@ class Arms:
             if hit.pk in read.passages:
                 self.look_over(read.passages[hit.pk])
 
-    def _lexical_arm(self, query: Query) -> Read:
+    def _lexical_arm(self, query: Query, words: Frequencies) -> Read:
         if self._sizes.total() < SMALLEST_CORPUS:
-            return self._index.read(self._few(query))
-        terms = self._frequencies.telling(query.terms)
-        many = sum(map(self._frequencies.count, terms)) > _SCORED_ALL
+            return self._index.read(self._few(query, words))
+        terms = words.telling(query.terms)
+        many = sum(map(words.count, terms)) > _SCORED_ALL
         return self._index.lexical_read(
             terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=_deep(query), now=query.now,
-            weights=[self._frequencies.weight(term) for term in terms] if many else (),
+            weights=[words.weight(term) for term in terms] if many else (),
         )  # fmt: skip
 
-    def _few(self, query: Query) -> list[Hit]:
+    def _few(self, query: Query, words: Frequencies) -> list[Hit]:
         """Full text over a few passages: by the weight of the words they have.
 
         BM25 weighs a word by how few passages have it; of three passages every word is in a third, and weighs nothing.
         """
         weights: dict[tuple[int, str], float] = {}
         for term in query.terms:
-            weight = self._frequencies.weight(term)
+            weight = words.weight(term)
             for found in self._index.matching(
                 term, query.scope.readable, layers=query.layers, sources=query.sources, now=query.now
             ):
@@ -223,11 +207,11 @@ class Arms:
         pks = {passage.id: pk for pk, passage in others.items()}
         return {pks[point]: self.comparable(cosine) for point, cosine in scored if point in pks}
 
-    def _candidates(self, query: Query, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
+    def _candidates(self, query: Query, words: Frequencies, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
-        named = self._named(query)
+        named = self._named(query, words)
         rare = _SPOKEN_INFORMATION * math.log(max(self._sizes.total(), SMALLEST_CORPUS)) * len(query.terms)
-        most = self._frequencies.information(tuple(self._frequencies.telling(query.terms))) if bm25 else 1.0
+        most = words.information(tuple(words.telling(query.terms))) if bm25 else 1.0
         spoken = max(rare, _SPOKEN_COVERAGE * most)
         candidates = []
         for pk in sorted(bm25.keys() | cosines.keys()):
@@ -240,15 +224,10 @@ class Arms:
             )  # fmt: skip
         return candidates
 
-    def _unknown(self, query: Query) -> float:
-        """Share of the question's names that nobody here ever mentioned. German writes all nouns like names: not there."""
-        names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
-        return sum(not self._frequencies.count(name) for name in names) / len(names) if names else 0.0
-
-    def _named(self, query: Query) -> set[int]:
+    def _named(self, query: Query, words: Frequencies) -> set[int]:
         """Passages with a name of the question, where so few have it that it says what is meant."""
         few = max(_NAMED_LEAST, int(self._sizes.total() * _NAMED_SHARE))
-        rare = [name for name in query.names if self._frequencies.count(name) <= few]
+        rare = [name for name in query.names if words.count(name) <= few]
         return {
             pk
             for name in rare
@@ -256,87 +235,14 @@ class Arms:
         }
 
 
-class _Sizes:
-    """How many passages there are, counted again every now and then: a recall asks for it ten times."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._known: dict[tuple[str, ...], tuple[tuple[int, int], float]] = {}
-
-    def total(self) -> int:
-        return self._remembered((), lambda: (self._index.count(), 0))[0]
-
-    def searchable(self, scopes: tuple[str, ...]) -> tuple[int, int]:
-        """Memories and documents this reader's searches run over."""
-        return self._remembered(scopes, lambda: self._index.searchable(scopes))
-
-    def _remembered(self, key: tuple[str, ...], count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
-        now = time.monotonic()
-        known = self._known.get(key)
-        # A small memory grows by a good part with each turn, and is counted in no time.
-        if known is not None and now - known[1] < _known_for_s(sum(known[0])):
-            return known[0]
-        counted = count()
-        if len(self._known) >= _SIZES_MAX:
-            self._known.clear()
-        self._known[key] = (counted, now)
-        return counted
-
-
-def _known_for_s(passages: int) -> float:
-    return min(passages * _SIZES_TTL_S_EACH, _SIZES_TTL_MAX_S) if passages >= _SIZES_KNOWN_FROM else 0.0
-
-
-class _Frequencies:
-    """How many passages have a term, remembered for a while."""
-
-    def __init__(self, index: Index, sizes: _Sizes) -> None:
-        self._index = index
-        self._sizes = sizes
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[int, float]] = {}
-
-    def information(self, terms: tuple[str, ...]) -> float:
-        """Sum of the terms' inverse document frequencies, as FTS5's bm25() weighs them; a term never seen counts most.
-
-        FTS5 counts over all passages, whoever's they are, so this does too: a share needs one measure on both sides.
-        """
-        return max(sum(self.weight(term) for term in terms), 1e-6)
-
-    def weight(self, term: str) -> float:
-        """The term's inverse document frequency; a small memory counts as one of `SMALLEST_CORPUS` passages."""
-        count = self.count(term)
-        weight = _idf(count, max(self._sizes.total(), SMALLEST_CORPUS))
-        return weight if count or not is_bigram(term) else weight * _STRADDLING
-
-    def telling(self, terms: tuple[str, ...]) -> list[str]:
-        """The terms worth searching for: one that a tenth of all passages have orders little and costs the most."""
-        most = max(self._sizes.total() * _COMMON_SHARE, _COMMON_LEAST)
-        rare = [term for term in terms if self.count(term) <= most]
-        return rare or list(terms)
-
-    def count(self, term: str) -> int:
-        now = time.monotonic()
-        known = self._known.get(term)
-        if known is not None and now - known[1] < _FREQUENCY_TTL_S:
-            return known[0]
-        count = self._index.frequency(term)
-        with self._lock:
-            if len(self._known) >= _FREQUENCIES_MAX:
-                self._known.clear()
-            # A term nobody has said yet may be said in the next turn: only what was found is remembered.
-            if count:
-                self._known[term] = (count, now)
-        return count
+def _unknown(query: Query, words: Frequencies) -> float:
+    """Share of the question's names that nobody here ever mentioned. German writes all nouns like names: not there."""
+    names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
+    return sum(not words.count(name) for name in names) / len(names) if names else 0.0
 
 
 def _deep(query: Query) -> int:
     return max(ARM_LIMIT, query.depth)
-
-
-def _idf(count: int, passages: int) -> float:
-    total = max(passages, count, 1)
-    return max(math.log((total - count + 0.5) / (count + 0.5)), 1e-6)
 
 
 def _timed(search: Callable[[], Read]) -> tuple[Read, Outcome]:
