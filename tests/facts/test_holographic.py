@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,13 @@ def test_what_was_forgotten_is_not_brought_back(facts, database):
     assert again.skipped["forgotten"] == 1
     assert facts.find("The build runs nightly", ME) is None
     assert facts.import_holographic(database, OTHER).added == again.unchanged + 1
+
+
+def test_what_was_forgotten_under_another_name_of_the_same_person_is_not_brought_back(facts, database):
+    facts.import_holographic(database, OTHER)
+    facts.forget(facts.find("The build runs nightly", OTHER).id, AT + 100)
+    both = replace(ME, others=(OTHER.user,))
+    assert facts.import_holographic(database, both).skipped["forgotten"] == 1
 
 
 def test_each_scope_imports_for_itself(facts, database):

@@ -41,6 +41,16 @@ def test_what_was_forgotten_here_is_skipped(home: Home) -> None:
     assert exported(facts, SCOPE, NOW + DAY) == []
 
 
+def test_what_was_forgotten_under_another_name_of_the_same_person_is_skipped(home: Home) -> None:
+    facts = home().facts
+    theirs = Scope("telegram:42")
+    fact = facts.state(Statement(TEXTS[0], theirs), NOW).fact
+    records = exported(facts, theirs, NOW)
+    facts.forget(fact.id, NOW)
+    assert imported(facts, Scope(others=("telegram:42",)), records, NOW + DAY)["forgotten"] == 1
+    assert imported(facts, SCOPE, records, NOW + DAY)["added"] == 1, "without the alias they are two people"
+
+
 def test_what_was_stated_anew_since_it_was_forgotten_is_taken(home: Home) -> None:
     here, other = home("one").facts, home("other").facts
     here.forget(here.state(Statement(TEXTS[0], SCOPE), NOW).fact.id, NOW + DAY)

@@ -258,7 +258,7 @@ class Facts(FactWriter):
         key = (scope.key, content_hash(record.text))
         if db.execute("SELECT 1 FROM fact_imports WHERE scope = ? AND hash = ?", key).fetchone():
             return "unchanged"
-        if tombstones.forgotten_at(db, *key) is not None:
+        if tombstones.forgotten_of(db, scope.own, key[1]) is not None:
             return "forgotten"
         try:
             clean, _ = self._prepared(record.statement(scope))

@@ -51,7 +51,7 @@ def _take(facts: Facts, scope: Scope, record: Any, now: float) -> str:
     with facts.store.write() as db:
         # At the time it was learned: an import makes nothing new, and no restatement of what is there.
         at = now if created_at is None else min(created_at, now)
-        forgotten = tombstones.forgotten_at(db, scope.key, content_hash(statement.text))
+        forgotten = tombstones.forgotten_of(db, scope.own, content_hash(statement.text))
         # Stated anew since it was forgotten, it counts; when something undated was stated, nobody knows.
         if forgotten is not None and (created_at is None or at <= forgotten):
             return "forgotten"

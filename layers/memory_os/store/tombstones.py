@@ -38,6 +38,11 @@ def forgotten_at(db: sqlite3.Connection, scope: str, text_hash: str) -> float | 
     return None if row is None else float(row["forgotten_at"])
 
 
+def forgotten_of(db: sqlite3.Connection, scopes: Iterable[str], text_hash: str) -> float | None:
+    """When a text was last forgotten in any of these scopes (`Scope.own`: all names of a person), or None."""
+    return max((at for one in scopes if (at := forgotten_at(db, one, text_hash)) is not None), default=None)
+
+
 def is_forgotten(db: sqlite3.Connection, scope: str, text_hash: str, said_at: float) -> bool:
     """Whether something was said before its text was forgotten. Said again afterwards, it counts again."""
     forgotten = forgotten_at(db, scope, text_hash)
