@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 _SHARED_KEY = "_memory_os_shared"
+# The part that came last: a plugin that was replaced on disk and loaded anew finds the state of the one before, without it.
+_LATEST_PART = "asked"
 _V = TypeVar("_V")
 
 # A gateway with more live chats than this forgets the longest idle one; the next turn tells it again.
@@ -127,7 +129,7 @@ class Counts:
 def shared() -> Any:
     """The state of this process, under one key of sys.modules; each part says below what it is for."""
     found: Any = sys.modules.get(_SHARED_KEY)
-    if found is not None:
+    if found is not None and hasattr(found, _LATEST_PART):
         return found
     made: Any = ModuleType(_SHARED_KEY)
     made.hook_homes = set()  # Hermes homes whose general role is registered
@@ -145,7 +147,11 @@ def shared() -> Any:
     made.counts = Counts()
     made.courier = None
     made.lock = threading.Lock()
-    return sys.modules.setdefault(_SHARED_KEY, made)
+    kept: Any = sys.modules.setdefault(_SHARED_KEY, made)
+    for name, part in vars(made).items():
+        if not hasattr(kept, name):
+            setattr(kept, name, part)
+    return kept
 
 
 def hooks_serve(home: str, session_id: str) -> bool:

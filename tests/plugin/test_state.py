@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -63,3 +64,15 @@ def test_counts_are_told_once() -> None:
     assert counts.add("a") and not counts.add("a") and counts.add("b")
     assert counts.take() == {"a": 2, "b": 1}
     assert counts.take() == {}
+
+
+def test_the_state_of_an_earlier_version_gets_what_it_lacks_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin replaced on disk and loaded anew in a running host."""
+    earlier = ModuleType(state._SHARED_KEY)
+    earlier.hook_homes = {"/home"}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, state._SHARED_KEY, earlier)
+    assert state.shared() is earlier and earlier.hook_homes == {"/home"}
+    fresh = ModuleType("fresh")
+    monkeypatch.setitem(sys.modules, state._SHARED_KEY, fresh)
+    assert vars(state.shared()).keys() == vars(earlier).keys()
+    assert hasattr(earlier, state._LATEST_PART)

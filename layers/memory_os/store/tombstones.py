@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from memory_os.memory import content_hash
 
-__all__ = ["FORGETTINGS", "bury", "count_forgetting", "forgotten_at", "is_forgotten", "key"]
+__all__ = ["FORGETTINGS", "bury", "count_forgetting", "forgotten_at", "forgotten_of", "is_forgotten", "key"]
 
 
 # How often something was forgotten, in `meta`: what was cached before the last time may quote it.
