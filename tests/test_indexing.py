@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory_os.embedding import Embedder
-from memory_os.errors import EmbeddingError, EmbeddingUnavailable, FingerprintMismatch, VectorsError, VectorsUnavailable
+from memory_os.errors import (
+    EmbeddingError,
+    EmbeddingUnavailable,
+    FingerprintMismatch,
+    VectorsError,
+    VectorsGone,
+    VectorsUnavailable,
+)
 from memory_os.index import Index
 from memory_os.index.closed import take_points_along
 from memory_os.indexing import Indexing
@@ -506,6 +514,36 @@ def test_a_folder_that_is_let_go_is_opened_by_the_service_that_was_refused(libra
     second.work(8)
     assert second.health().state is State.OK
     second.close()
+
+
+def test_a_folder_deleted_while_it_is_in_use_is_derived_again(
+    library: Library, encoder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_os.indexing._VERIFY_EVERY_S", 0.0)
+    library.remember("The staging gateway listens on port 8443.")
+    library.embed()
+    shutil.rmtree(library.settings.vectors_dir)
+    with pytest.raises(VectorsGone, match="was deleted"):
+        library.indexing.rebuild()
+    encoder.texts.clear()
+    library.remember("The dehumidifier drains into the blue bucket.")
+    with pytest.raises(VectorsGone, match="was deleted"):
+        while library.indexing.work(8):  # what is written meanwhile goes where nobody finds it
+            pass
+    while library.indexing.work(8):
+        pass
+    assert library.indexing.health().state is State.OK
+    assert points(library) == wanted(library)
+    assert len(points(library)) == 2
+    assert len(encoder.texts) == 1
+
+
+def test_a_folder_deleted_before_the_end_is_none_of_the_ends_business(library: Library) -> None:
+    library.remember("The staging gateway listens on port 8443.")
+    library.indexing.work(8)
+    shutil.rmtree(library.settings.vectors_dir)
+    library.indexing.close()
+    assert library.indexing.collection is None
 
 
 def test_figures_say_what_waits(library: Library) -> None:

@@ -132,8 +132,10 @@ class Engine:
         self._taking.shutdown(wait=True, cancel_futures=True)
         self.recaller.close()
         self.ground_truth.close()
-        self.indexing.close()
-        self.store.close()
+        try:
+            self.indexing.close()
+        finally:
+            self.store.close()
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@
     │   ├── FingerprintMismatch … was built by another model, chunker or sparse setting
     │   ├── VectorsUnavailable … its server can't be reached, is too slow or fails, or another process holds its folder; it may pass
     │   ├── VectorsDenied      … its server refuses the key, or shows a certificate that isn't trusted
-    │   └── VectorsGone        … it vanished from its server, and is to be derived again from memory.db
+    │   └── VectorsGone        … it vanished, from its server or this disk, and is to be derived again from memory.db
     ├── HostError              Hermes or one of its files
     │   └── SoulRejected       SOUL.md as it stands is already refused by the host's scanner
     ├── ServiceError           the service process

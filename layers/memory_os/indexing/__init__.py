@@ -268,11 +268,14 @@ class Indexing:
 
     def close(self) -> None:
         with self._working:
-            if self.collection is not None:
-                self.collection.flush()
-                self.collection.close()
-                self.collection = None
-            self.starved = None
+            collection, self.collection, self.starved = self.collection, None, None
+            if collection is None:
+                return
+            try:
+                with suppress(VectorsGone):  # the next start derives it again
+                    collection.flush()
+            finally:
+                collection.close()
 
     def _upsert(self, collection: VectorCollection, pending: Sequence[Pending], vectors: Vectors) -> int:
         """Returns how many had a vector."""

@@ -116,7 +116,8 @@ class Collection:
         return cls(folder, shard, stamp, lock, created=True, published=False)
 
     def begin_rebuild(self, fingerprint: str, dimension: int) -> Collection:
-        """A new, empty shard while this one goes on answering. Fill it, then call `swap` on it."""
+        """A new, empty shard while this one goes on answering. Fill it, then call `swap` on it. Raises VectorsGone."""
+        self.verify()
         shard = Shard.create(self.folder / next_shard(self.folder), dimension)
         stamp = Stamp(fingerprint, dimension)
         return Collection(self.folder, shard, stamp, self._lock, created=True, published=False, replaces=self)
@@ -163,7 +164,8 @@ class Collection:
         return EMBEDDED
 
     def verify(self) -> None:
-        """The folder is locked and its shard is open: nobody else can take it away."""
+        """The folder is locked and its shard is open: only somebody who deletes it takes it away. Raises VectorsGone."""
+        self._shard.check_there()
 
     def health(self) -> Health:
         try:

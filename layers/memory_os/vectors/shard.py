@@ -15,7 +15,7 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from memory_os import constants
-from memory_os.errors import VectorsError
+from memory_os.errors import VectorsError, VectorsGone
 
 __all__ = ["DENSE", "SPARSE_NAME", "Shard"]
 
@@ -85,6 +85,13 @@ class Shard:
             raise
         return cls(path, shard)
 
+    def check_there(self) -> None:
+        """Raises VectorsGone where its folder was deleted: what it still answers nobody finds after the next start."""
+        if not self.path.is_dir():
+            raise VectorsGone(
+                f"{self.path} was deleted while it was in use.", cure="It is derived again from memory.db by itself."
+            )
+
     @property
     def has_codes(self) -> bool:
         """Whether its vectors have codes beside them: a shard from before there were any has none until it is rebuilt."""
@@ -106,7 +113,8 @@ class Shard:
     def flush(self) -> bool:
         """Put everything on disk (fsync). False when that failed and the shard was closed and reloaded instead.
 
-        The reload replays the engine's own log, so nothing written is lost. Raises VectorsError if it fails too.
+        The reload replays the engine's own log, so nothing written is lost. Raises VectorsError if it fails too,
+        VectorsGone if there is nothing to load.
         """
         try:
             with self.use() as shard:
@@ -132,6 +140,7 @@ class Shard:
             if self._shard is not None:
                 _close(self._shard)
             self._shard = None  # frees the engine's own lock; stays so if loading fails, until the next flush
+            self.check_there()
             with typed_errors(f"{self.path} could not be reloaded", CURE):
                 self._shard = edge.EdgeShard.load(str(self.path))
                 self.reloads += 1
