@@ -10,7 +10,9 @@ import hypothesis
 import pytest
 
 # A loaded machine is no failure; what is slow is measured by `memory-os bench`, not by tests.
-hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "default", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("default")
 
 _FOREIGN = ("HERMES_", "MEMORY_OS_", "FABRIC_DIR", "VAULT_PATH", "QDRANT_")

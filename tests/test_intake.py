@@ -284,7 +284,7 @@ def real(tmp_path: Path) -> Iterator[tuple[Intake, Store]]:
     store.close()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(RECORDS)
 def test_no_record_blocks_the_spool(real: tuple[Intake, Store], record: dict[str, Any]) -> None:
     intake, _ = real

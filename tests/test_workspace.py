@@ -190,7 +190,9 @@ def test_bytes_that_are_no_utf8_survive(workspace: Workspace, memory: Memory) ->
     assert len(workspace.first_turn_lines(HERE)) == 2
 
 
-def test_writers_at_the_same_moment_lose_nothing(workspace: Workspace) -> None:
+def test_writers_at_the_same_moment_lose_nothing(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Twenty wait for each other; who would wait for too long is told so, and that is not meant here.
+    monkeypatch.setattr("memory_os.workspace._LOCK_TIMEOUT_S", 120.0)
     threads = [threading.Thread(target=workspace.learn, args=(f"Learning number {n}.", NOW)) for n in range(20)]
     for thread in threads:
         thread.start()

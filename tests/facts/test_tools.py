@@ -264,7 +264,7 @@ names = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=200)
 @given(st.sampled_from(ACTIONS), st.dictionaries(names, anything, max_size=6))
 def test_whatever_a_model_sends_is_answered_or_explained(call, action, arguments):
     try:

@@ -307,7 +307,7 @@ def test_no_terms_no_ids_no_scopes_no_answer(index: Index) -> None:
 USERS = ["default/local", "default/telegram:1", "default/telegram:2", "work/local", SHARED_SCOPE]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(owners=st.lists(st.sampled_from(USERS), min_size=1, max_size=12), reader=st.sampled_from(USERS[:4]))
 def test_nobody_reads_anothers_passages(index: Index, owners: list[str], reader: str) -> None:
     with index.store.write() as db:

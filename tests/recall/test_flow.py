@@ -308,7 +308,7 @@ SCOPES = [Scope(), Scope("telegram:1"), Scope("telegram:2"), Scope("local", "wor
 _MARKS = [f"mark{number:02}" for number in range(12)]
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     owners=st.lists(st.sampled_from([*(scope.key for scope in SCOPES), SHARED_SCOPE]), min_size=1, max_size=12),
     reader=st.sampled_from(SCOPES),

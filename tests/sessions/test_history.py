@@ -237,7 +237,7 @@ def test_a_new_child_of_another_kind_is_its_own_conversation(memory: Memory, hos
 
 
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_message_is_doubled_or_lost_whichever_way_comes_first(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -231,7 +231,7 @@ def test_the_plan_names_what_stays(settings: Settings) -> None:
     assert str(settings.fabric_dir) in text
 
 
-@hypothesis_settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(soul=st.binary(max_size=80), comment=st.text(alphabet="abc äß漢字#: ", max_size=20), crlf=st.booleans())
 def test_any_files_come_back_to_the_byte(settings: Settings, soul: bytes, comment: str, crlf: bool) -> None:
     if soul.startswith((b"\xff\xfe", b"\xfe\xff")):
