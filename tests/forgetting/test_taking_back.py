@@ -51,6 +51,26 @@ def test_a_clear_order_deletes_the_turn_before_it_and_what_was_extracted_of_it(b
     assert bench.counted("taken_back")[0] == 1
 
 
+def test_an_order_is_obeyed_after_the_clock_was_set_back(bench: Bench) -> None:
+    said, clear, _ = SAID["en"]
+    bench.said(KEPT, "They are tall.", at=NOW + 7200)
+    bench.said(said, f"Noted: {said}", at=NOW + 1)
+    order(bench, clear, said)
+    assert bench.engine.taking_back.carry_out(NOW + MINUTE) == 1
+    assert archived(bench) == [KEPT, "They are tall."]
+
+
+@pytest.mark.parametrize("order_in", ["de", "ja", "ar"])
+def test_an_order_in_one_language_takes_back_what_was_said_in_another(bench: Bench, order_in: str) -> None:
+    said = SAID["ru"][0]
+    bench.said(said, f"Noted: {said}", at=NOW + 1)
+    bench.answers(answer(facts=[fact(said, "T1")]))
+    assert bench.understand()[0]["kept"] == 1
+    order(bench, SAID[order_in][1], said)
+    assert bench.engine.taking_back.carry_out(NOW + MINUTE) == 1
+    assert archived(bench) == [] and bench.texts() == []
+
+
 @pytest.mark.parametrize("language", SAID)
 def test_what_may_mean_something_else_deletes_nothing_and_the_agent_is_told_how(bench: Bench, language: str) -> None:
     said, clear, unclear = SAID[language]

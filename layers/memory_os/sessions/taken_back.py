@@ -28,15 +28,18 @@ class TakenBack:
 def preceding(row: RowOf, session_id: str, scope: str, before: str) -> Row | None:
     """The user message of the turn whose words have the hash `before`, if no other came after it in this conversation.
 
+    The last one by the time it was said, or by the order in which they came: a clock may have been set back meanwhile.
     `row` gives the first row of a SELECT: of the caller's transaction, or of a reader that waits for no write.
     """
-    last = row(
-        "SELECT * FROM messages WHERE lineage = coalesce((SELECT lineage FROM conversations WHERE session_id = ?), ?)"
-        " AND role = 'user' AND scope = ? AND turn_id <> '' ORDER BY said_at DESC, id DESC LIMIT 1",
-        (session_id, session_id, scope),
-    )
-    meant = last is not None and before and last["content_hash"] == before and last["standing"] != WITHDRAWN
-    return last if meant else None
+    for order in ("said_at DESC, id DESC", "id DESC"):
+        last = row(
+            "SELECT * FROM messages WHERE lineage = coalesce((SELECT lineage FROM conversations WHERE session_id = ?), ?)"
+            f" AND role = 'user' AND scope = ? AND turn_id <> '' ORDER BY {order} LIMIT 1",
+            (session_id, session_id, scope),
+        )
+        if last is not None and before and last["content_hash"] == before:
+            return last if last["standing"] != WITHDRAWN else None
+    return None
 
 
 def take_back(
