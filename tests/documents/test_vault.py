@@ -58,14 +58,20 @@ def name_of(path: Path, raw: Path) -> str:
     return f"wiki/raw/{path.relative_to(raw)}"
 
 
+def stems_of(word: str) -> set[str]:
+    """At least as short as what full text takes for one word: `putting` is `put` there, too."""
+    bare = re.sub(r"(?:ing|ed|es|s)$", "", word)
+    return {word[:4], re.sub(r"([b-z])\1$", r"\1", bare)[:4]}
+
+
 def telling_words(raw: Path) -> Iterator[tuple[Path, str]]:
     """Per file the last long word whose stem no other file has."""
     texts = {path: path.read_text("utf-8") for path in files(raw)}
-    stems = {path: {word[:4] for word in re.findall(r"[a-z]+", text.lower())} for path, text in texts.items()}
+    stems = {path: {stem for word in re.findall(r"[a-z]+", text.lower()) for stem in stems_of(word)} for path, text in texts.items()}
     spread = Counter(stem for found in stems.values() for stem in found)
     for path, text in texts.items():
         words = re.findall(r"(?<![\w.])[a-z]{7,}(?!\w)", text)
-        unique = [word for word in words if spread[word[:4]] == 1]
+        unique = [word for word in words if all(spread[stem] == 1 for stem in stems_of(word))]
         if unique:
             yield path, unique[-1]
 
