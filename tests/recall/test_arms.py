@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from memory_os.memory import State
 from memory_os.recall import Query
-from memory_os.recall.arms import ARM_LIMIT, Found
+from memory_os.recall.arms import LEXICAL_LIMIT, Found
 from support.library import LOCAL, NOW, Library
 
 from recall.notes import NOTES
@@ -81,12 +81,12 @@ def test_a_term_said_for_the_first_time_counts_from_then_on(words_only: Library)
     assert list(by_note(words_only, search(words_only, "quic"))) == ["quic"]
 
 
-@pytest.mark.parametrize("count", [30, 200])
+@pytest.mark.parametrize("count", [30, 240])
 def test_arms_are_read_to_their_depth_and_no_further(words_only: Library, count: int) -> None:
     with words_only.store.write():
         for number in range(count):
             words_only.remember(f"gateway {number}")
-    assert len(search(words_only, "gateway").candidates) == min(count, ARM_LIMIT)
+    assert len(search(words_only, "gateway").candidates) == min(count, LEXICAL_LIMIT)
 
 
 @pytest.mark.parametrize(

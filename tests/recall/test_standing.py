@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_os.memory import Author, Layer, Passage
 from memory_os.recall.arms import Candidate
-from memory_os.recall.standing import evidence, is_bare_question, ranks, speaker_of
+from memory_os.recall.query import Query
+from memory_os.recall.standing import evidence, foremost, is_bare_question, ranks, speaker_of, weighed
 
 from recall.made import passage, query
 
@@ -27,10 +29,24 @@ def said(text: str, number: int = 1, *, session: str = "S1", author: Author = Au
     return passage(text, f"message:{number}", session_id=session, author=author, context=context)
 
 
+def stand(asked: Query, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[float]:
+    return ranks(asked, weighed(candidates, passages), passages)
+
+
 def order(asked: str, *passages: Passage) -> list[int]:
     """Positions, best first, of passages that both searches find equally good."""
-    found = ranks(query(asked), [candidate(pk) for pk in range(len(passages))], passages)
+    found = stand(query(asked), [candidate(pk) for pk in range(len(passages))], passages)
     return sorted(range(len(passages)), key=lambda i: -found[i])
+
+
+def test_what_its_talk_speaks_for_is_read_before_what_stands_alone_and_says_a_little_more() -> None:
+    strays = [said("Ten bags of clay." + LONG, 50 * n, session=f"S{n}") for n in range(2, 30)]
+    passages = [said("Imke fires the kiln at noon." + LONG, 7), said("Every day, yes." + LONG, 8), *strays]
+    found = [candidate(0, 0.6), candidate(1, 0.05), *(candidate(pk, 0.3) for pk in range(2, 30))]
+    worth = weighed(found, passages)
+    assert foremost(worth, 2) == [0, 1]
+    assert foremost(worth, 30) == foremost(worth, 99) == list(range(30))
+    assert foremost([0.1, 0.3, 0.2, 0.4], 2) == [1, 3], "in the order they came"
 
 
 @given(cosines, cosines, shares)
@@ -75,14 +91,14 @@ def test_a_turn_whose_talk_is_about_it_stands_before_one_that_is_alone() -> None
 def test_the_nearer_company_counts_for_more() -> None:
     asked = query("When is the kiln fired?")
     found = [candidate(pk) for pk in range(2)]
-    near, far = (ranks(asked, found, [said("On Fridays." + LONG, 10), said("At 1200." + LONG, 10 + gap)]) for gap in (1, 60))
+    near, far = (stand(asked, found, [said("On Fridays." + LONG, 10), said("At 1200." + LONG, 10 + gap)]) for gap in (1, 60))
     assert near[0] > far[0]
 
 
 def test_pieces_of_one_message_are_no_company_for_each_other() -> None:
     one, other = said("On Fridays." + LONG, 10), said("At 1200." + LONG, 10)
-    alone = ranks(query(), [candidate(1)], [one])
-    assert ranks(query(), [candidate(1), candidate(2)], [one, other])[0] == alone[0]
+    alone = stand(query(), [candidate(1)], [one])
+    assert stand(query(), [candidate(1), candidate(2)], [one, other])[0] == alone[0]
 
 
 @pytest.mark.parametrize("layer", [Layer.FACTS, Layer.FABRIC, Layer.WIKI, Layer.VECTORS])
@@ -91,7 +107,7 @@ def test_what_belongs_to_no_talk_is_not_pushed_behind_chatter(layer: Layer) -> N
     fact = passage("The kiln is fired on Fridays.", "fact:1", layer=layer)
     talk = [said("Kilns are a thing of beauty, aren't they." + LONG, number, author=Author.AGENT) for number in (1, 2, 3)]
     found = [candidate(0, 0.5, 0.8), *(candidate(n, 0.3, 0.4) for n in (1, 2, 3))]
-    standing = ranks(query("When is the kiln fired?"), found, [fact, *talk])
+    standing = stand(query("When is the kiln fired?"), found, [fact, *talk])
     assert standing[0] == max(standing)
 
 
@@ -169,15 +185,15 @@ def test_a_nod_stands_behind_what_says_something() -> None:
 def test_every_candidate_has_a_finite_rank(found: list[tuple[float, float]]) -> None:
     candidates = [candidate(pk, cosine, coverage) for pk, (cosine, coverage) in enumerate(found)]
     passages = [said(f"word {pk}", pk) for pk in range(len(found))]
-    assert all(-5 < rank < 6 for rank in ranks(query(), candidates, passages))
+    assert all(-5 < rank < 6 for rank in stand(query(), candidates, passages))
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.floats(0, 1)), min_size=1, max_size=12, unique_by=lambda one: one[0]))
 def test_a_talk_speaks_by_its_nearest_its_next_and_its_best(talk: list[tuple[int, float]]) -> None:
     passages = [said(LONG, number) for number, _ in talk]
-    in_talk = ranks(query("kiln"), [candidate(n, one, 0.0) for n, (_, one) in enumerate(talk)], passages)
+    in_talk = stand(query("kiln"), [candidate(n, one, 0.0) for n, (_, one) in enumerate(talk)], passages)
     for (number, one), rank in zip(talk, in_talk, strict=True):
-        alone = ranks(query("kiln"), [candidate(1, one, 0.0)], [said(LONG, number)])[0]
+        alone = stand(query("kiln"), [candidate(1, one, 0.0)], [said(LONG, number)])[0]
         others = {at: other for at, other in talk if at != number}
         near = max((other * math.exp((1 - abs(at - number)) / 10) for at, other in others.items()), default=0.0)
         best = sum(sorted(others.values(), reverse=True)[:3]) / 3
@@ -188,14 +204,14 @@ def test_what_the_next_one_answers_stands_before_what_it_is_said_after() -> None
     hit = said("It is fired on Mondays, the kiln." + LONG, 11)
     before, after = said("So much for the shed." + LONG, 10), said("So much for the shed." + LONG, 12)
     found = [candidate(0, 0.6), candidate(1, 0.3), candidate(2, 0.3)]
-    _, first, second = ranks(query("When is the kiln fired?"), found, [hit, before, after])
+    _, first, second = stand(query("When is the kiln fired?"), found, [hit, before, after])
     assert first > second
 
 
 def test_words_of_the_question_count_less_in_company_than_in_the_passage_itself() -> None:
     """A name that stands in one turn is no evidence that the turn beside it is about its bearer."""
     has = [candidate(0, 0.3, 0.9), candidate(1, 0.3, 0.0)]
-    own, beside = ranks(query("kiln"), has, [said(LONG, 1), said(LONG, 2)])
+    own, beside = stand(query("kiln"), has, [said(LONG, 1), said(LONG, 2)])
     assert own > beside
 
 
@@ -217,7 +233,7 @@ def test_of_themselves_the_user_s_own_words_tell_most(own: str, hers: str) -> No
     )
     found = [candidate(0), candidate(1)]
     gap, ordinary = (
-        second - first for first, second in (ranks(query(asked), found, [agents, users]) for asked in (own, hers))
+        second - first for first, second in (stand(query(asked), found, [agents, users]) for asked in (own, hers))
     )
     assert gap > ordinary > 0
 
@@ -227,7 +243,7 @@ def test_what_the_user_wants_always_stands_before_what_they_said_once() -> None:
     said_once = said("They named that glaze by a number.", 1, session="S2")
     by_agent = said("Always name the glaze by its number.", 1, session="S3", author=Author.AGENT)
     assert order("Which glaze is on the blue bowls?", said_once, by_agent, wish)[0] == 2
-    found = ranks(query("glaze"), [candidate(n) for n in range(2)], [said_once, by_agent])
+    found = stand(query("glaze"), [candidate(n) for n in range(2)], [said_once, by_agent])
     assert found[0] > found[1], "an agent's always is no wish"
 
 
@@ -236,7 +252,7 @@ def test_asked_about_themselves_a_note_of_theirs_is_their_word_and_a_document_ha
     texts = [passage("Bremen.", f"x:{layer}", layer=layer) for layer in layers]
     found = [candidate(0), candidate(1)]
     (fact, document), (fact_before, document_before) = (
-        ranks(query(asked), found, texts) for asked in ("Where is my kiln?", "Where is the kiln?")
+        stand(query(asked), found, texts) for asked in ("Where is my kiln?", "Where is the kiln?")
     )
     assert fact - fact_before == pytest.approx(2 * (document - document_before)) and document > document_before
 
@@ -257,7 +273,7 @@ def test_asked_when_what_says_a_time_comes_first(question: str, timed: str, othe
     texts = said(other, 1, session="S1"), said(timed, 1, session="S2")
     assert order(question, *texts) == [1, 0]
     found = [candidate(0), candidate(1)]
-    gained = [asked - plain for asked, plain in zip(ranks(query(question), found, texts), ranks(query("?"), found, texts), strict=True)]
+    gained = [asked - plain for asked, plain in zip(stand(query(question), found, texts), stand(query("?"), found, texts), strict=True)]
     assert gained == pytest.approx([0.0, 0.35])
 
 
@@ -266,14 +282,14 @@ def test_a_time_brings_nothing_from_far_behind_to_the_front() -> None:
     texts = [said("The kiln came." + LONG, 1, session=f"S{n}") for n in range(60)]
     texts.append(said("It came yesterday." + LONG, 1, session="last"))
     found = [candidate(n, 0.3 - n / 1000) for n in range(61)]
-    assert ranks(asked, found, texts)[-1] == pytest.approx(ranks(query("kiln"), found, texts)[-1])
+    assert stand(asked, found, texts)[-1] == pytest.approx(stand(query("kiln"), found, texts)[-1])
 
 
 @pytest.mark.parametrize("layer", [Layer.VECTORS, Layer.WIKI])
 def test_a_year_in_a_document_is_no_answer_to_when(layer: Layer) -> None:
     texts = [passage("The kiln came in May 1994." + LONG, layer=layer), passage("The kiln came with Raul." + LONG, layer=layer)]
     found = [candidate(0), candidate(1)]
-    assert ranks(query("When was the kiln delivered?"), found, texts) == ranks(query("Kiln?"), found, texts)
+    assert stand(query("When was the kiln delivered?"), found, texts) == stand(query("Kiln?"), found, texts)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +312,7 @@ def test_what_was_said_to_a_question_like_it_comes_first(question: str, alike: s
 def test_a_question_of_one_word_is_hardly_the_same() -> None:
     asked = query("Where did Imke take the picture of the kiln?")
     answers = [said("By the sea.", 1, session=f"S{n}", context=f"user: {context}") for n, context in enumerate(["Tea?", "Imke?"])]
-    other, alike = ranks(asked, [candidate(0), candidate(1)], answers)
+    other, alike = stand(asked, [candidate(0), candidate(1)], answers)
     assert 0 < alike - other <= 0.5
 
 
@@ -306,7 +322,7 @@ def test_only_the_message_s_beginning_answers_what_stands_before_it() -> None:
     first, later = (
         passage("By the sea.", "message:1", session_id=f"S{n}", ordinal=n, context=context, author=Author.USER) for n in (0, 1)
     )
-    found = ranks(asked, [candidate(0), candidate(1)], [first, later])
+    found = stand(asked, [candidate(0), candidate(1)], [first, later])
     assert found[0] > found[1]
 
 
@@ -314,5 +330,5 @@ def test_what_was_said_to_the_same_question_makes_nothing_look_far_behind() -> N
     question = "Where did Imke take the picture of the kiln?"
     answer = said("By the sea.", 1, session="S1", context=f"user: {question}")
     statement = said("The picture of the kiln is one Imke took at the sea, on the pier of Lisboa.", 1, session="S2")
-    found = ranks(query(question), [candidate(0, 0.5), candidate(1, 0.5)], [answer, statement])
+    found = stand(query(question), [candidate(0, 0.5), candidate(1, 0.5)], [answer, statement])
     assert 0 < found[0] - found[1] < 0.25

@@ -22,18 +22,20 @@ from memory_os.index.rows import (
     NO_VECTORS,
     PASSAGE_COLUMNS,
     READ_COLUMNS,
+    Whereabouts,
     in_order,
     marks,
     matrix_of,
     padded,
     passage_of,
     visible_now,
+    whereabouts_of,
 )
 from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import stored_query, stored_terms
 
-__all__ = ["Embeddings", "Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "embed_text", "passage_of"]
+__all__ = ["Embeddings", "Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "Whereabouts", "embed_text", "passage_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +229,16 @@ class Index:
         )
         return dict(map(tuple, rows))
 
-    def visible_passages(
+    def whereabouts(
         self, ids: Sequence[str], scopes: Sequence[str], *, layers: Sequence[Layer] = (), sources: Sequence[str] = (), now: float
-    ) -> dict[int, Passage]:
-        """The same with what they say, by pk: one look-up in the place of two."""
+    ) -> dict[int, Whereabouts]:
+        """Those of these ids that the reader may see now, by pk. What the collection returns passes through here."""
         where, values = visible_now(scopes, layers, now, sources)
-        rows = self.store.rows(
-            f"SELECT pk, {IN_ORDER} FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}", (*padded(ids), *values)
+        rows = self.store.tuples(
+            f"SELECT pk, id, layer, source, session_id FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}",
+            (*padded(ids), *values),
         )
-        return {row[0]: in_order(row) for row in rows}
+        return {row[0]: whereabouts_of(row) for row in rows}
 
     def searchable(self, scopes: Sequence[str]) -> tuple[int, int]:
         """How many passages this reader's searches run over: of memories, and of documents."""

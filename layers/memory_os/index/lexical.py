@@ -23,8 +23,8 @@ _PAGE_LEAST, _PAGE_MAX = 8, 4000
 # Full-text hits looked up for each one wanted, before all of them are.
 _LEADING = 8
 # Of very many with one of the terms, so many are scored for each one wanted: of 60 questions of 100,000 passages the best 144 were
-# the same with 3.
-_WEIGHTIEST = 4
+# the same as with all.
+_WEIGHTIEST = 3
 _AMONG = "AND +rowid IN (SELECT value FROM json_each(?))"
 _WITH_TERM = "SELECT group_concat(rowid) FROM passages_fts WHERE passages_fts MATCH ?"
 

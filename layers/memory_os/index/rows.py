@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ _LAYERS = {layer.value: layer for layer in Layer}
 _AUTHORS = {author.value: author for author in Author}
 
 
+class Whereabouts(NamedTuple):
+    """Where a passage stands, without what it says."""
+
+    id: str
+    layer: Layer
+    source: str
+    session_id: str
+
+
 def passage_of(row: Row) -> Passage:
     return Passage(
         id=row["id"], layer=Layer(row["layer"]), source=row["source"], ordinal=row["ordinal"], scope=row["scope"],
@@ -46,6 +55,12 @@ def in_order(row: Row | tuple[Any, ...]) -> Passage:
     """The passage of a row of a pk and `IN_ORDER`."""
     _, layer, source, text, scope, author, *rest = row
     return Passage(_LAYERS[layer], source, text, scope, _AUTHORS[author], *rest)
+
+
+def whereabouts_of(row: tuple[Any, ...]) -> Whereabouts:
+    """Of a row of a pk and the fields in their order."""
+    _, passage_id, layer, source, session_id = row
+    return Whereabouts(passage_id, _LAYERS[layer], source, session_id)
 
 
 def matrix_of(stored: Iterable[bytes]) -> NDArray[np.float32]:

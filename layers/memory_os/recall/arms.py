@@ -5,31 +5,29 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.errors import MemoryOSError
-from memory_os.index import Hit, Index, Read
+from memory_os.index import Hit, Index, Read, Whereabouts
 from memory_os.memory import Passage, State
 from memory_os.recall.frequencies import SMALLEST_CORPUS, Frequencies, Sizes
 from memory_os.recall.query import Query
 from memory_os.text.language import language_of
 from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
 
-# Deep enough that what both arms agree on is in both lists, and that a turn is in one which little speaks for but its talk.
-ARM_LIMIT = 144
+# Deep enough that what both arms agree on is in both lists, and that what its talk speaks for is in one: a turn that hardly has
+# a word of the question is farther behind by meaning than by words.
+LEXICAL_LIMIT = 200
+DENSE_LIMIT = 256
 # Of the passages found by words so many are looked over ahead: few of the rest will be asked, and the encoder wants the core.
 _LOOKED_OVER = 48
-# Of what both arms found so many are read and ordered, the best by both scores together: a message that only its talk speaks
-# for has some evidence of its own.
-_CONSIDERED = 112
-# One share of the best BM25 beside the cosine there.
-_WORDS_SHARE = 0.4
 # Where the terms are in more passages than so many, all added up, the leading ones are scored, not all.
 _SCORED_ALL = 3000
 # A name in no more passages than this share (or than so many) says what a question is about.
@@ -53,8 +51,7 @@ class Outcome:
     milliseconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A passage some arm found. `cosine` is calibrated (unrelated is near 0); `coverage` is 0..1.
 
     `coverage` is BM25 over the most it could be: the share of the question's rare words that the passage has. `compared`
@@ -80,8 +77,13 @@ class Found:
     searched: tuple[int, int] = (0, 0)
     # Share of the question's names that nothing in this memory has.
     unknown: float = 0.0
-    # Those of the passages that were read while the question was being encoded.
+    # What was read of the candidates while the question was being encoded, and where the others stand: one or the other of each.
     passages: dict[int, Passage] = field(default_factory=dict)
+    elsewhere: dict[int, Whereabouts] = field(default_factory=dict)
+
+    def whereabouts(self) -> list[Passage | Whereabouts]:
+        """Where each candidate stands, in their order."""
+        return [self.passages.get(one.pk) or self.elsewhere[one.pk] for one in self.candidates]
 
 
 # The question's vector, ids with their cosines, and how it went.
@@ -118,14 +120,15 @@ class Arms:
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
-        hits, passages, cosines = read.hits, read.passages, {}
+        elsewhere: dict[int, Whereabouts] = {}
+        cosines: dict[int, float] = {}
         if vector is not None:
-            hits, scored, by_words = self._considered(vector, read, scored, max(_CONSIDERED, query.depth))
-            others = self._found_by_meaning(query, hits, scored)
-            passages = passages | others
-            cosines = by_words | self._of_others(scored, others)
-        candidates = self._candidates(query, words, hits, cosines)
-        return Found(candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words), passages)
+            elsewhere = self._found_by_meaning(query, read.hits, scored)
+            cosines = self._cosines(vector, read, scored, elsewhere)
+        candidates = self._candidates(query, words, read.hits, cosines)
+        return Found(
+            candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words), read.passages, elsewhere
+        )  # fmt: skip
 
     def _look_over(self, read: Read, answered: Callable[[], bool]) -> None:
         """What will be asked of these hits, while the question is being encoded: this thread has nothing else to do."""
@@ -141,8 +144,8 @@ class Arms:
         terms = words.telling(query.terms)
         many = sum(map(words.count, terms)) > _SCORED_ALL
         return self._index.lexical_read(
-            terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=_deep(query), now=query.now,
-            weights=[words.weight(term) for term in terms] if many else (),
+            terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=max(LEXICAL_LIMIT, query.depth),
+            now=query.now, weights=[words.weight(term) for term in terms] if many else (),
         )  # fmt: skip
 
     def _few(self, query: Query, words: Frequencies) -> list[Hit]:
@@ -158,7 +161,7 @@ class Arms:
             ):
                 weights[found] = weights.get(found, 0.0) + weight
         ordered = sorted(weights.items(), key=lambda item: (-item[1], -item[0][0]))
-        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[: _deep(query)]]
+        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[: max(LEXICAL_LIMIT, query.depth)]]
 
     def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
         started = time.perf_counter()
@@ -168,44 +171,32 @@ class Arms:
         vector: F32 | None = None
         try:
             vector = self.embed(query.text)
-            scored = self.dense(vector, query, _deep(query))
+            scored = self.dense(vector, query, max(DENSE_LIMIT, query.depth))
         except MemoryOSError as error:
             return vector, [], Outcome(State.DEGRADED, str(error), _since(started))
         except Exception as error:  # noqa: BLE001 - full text has its hits; the fault is named in status and explain
             return vector, [], Outcome(State.DEGRADED, f"{type(error).__name__}: {error}", _since(started))
         return vector, scored, Outcome(State.OK if scored else State.EMPTY, milliseconds=_since(started))
 
-    def _found_by_meaning(self, query: Query, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, Passage]:
+    def _found_by_meaning(self, query: Query, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, Whereabouts]:
         """What the collection found beside the full-text hits, as far as this reader may see it now: those have been looked up."""
         known = {hit.id for hit in hits}
         others = [point for point, _ in scored if point not in known]
         if not others:
             return {}
-        return self._index.visible_passages(
+        return self._index.whereabouts(
             others, query.scope.readable, layers=query.layers, sources=query.sources, now=query.now
         )
 
-    def _considered(
-        self, vector: F32, read: Read, scored: list[tuple[str, float]], most: int
-    ) -> tuple[list[Hit], list[tuple[str, float]], dict[int, float]]:
-        """The best `most` of both arms' finds by both their scores, before more is read of them; and the cosine of those that
-        full text found, by pk: of what the dense arm found too, and from their stored embeddings."""
-        near, hits = dict(scored), read.hits
+    def _cosines(
+        self, vector: F32, read: Read, scored: list[tuple[str, float]], elsewhere: Mapping[int, Whereabouts]
+    ) -> dict[int, float]:
+        """Calibrated cosine by pk: as the collection has it, and of what only words found from the stored embeddings."""
+        near = dict(scored)
         cosines = dict(zip(read.embedded, (read.vectors @ vector).tolist(), strict=True)) if read.embedded else {}
-        cosines.update((hit.pk, near[hit.id]) for hit in hits if hit.id in near)
-        best = max((hit.score for hit in hits), default=0.0) or 1.0
-        worth = {hit.id: cosines.get(hit.pk, 0.0) + _WORDS_SHARE * hit.score / best for hit in hits}
-        worth = {**near, **worth}
-        if len(worth) > most:
-            kept = frozenset(sorted(worth, key=lambda point: -worth[point])[:most])
-            hits = [hit for hit in hits if hit.id in kept]
-            scored = [one for one in scored if one[0] in kept]
-        return hits, scored, {hit.pk: self.comparable(cosines[hit.pk]) for hit in hits if hit.pk in cosines}
-
-    def _of_others(self, scored: list[tuple[str, float]], others: dict[int, Passage]) -> dict[int, float]:
-        """Cosine by pk of what only the dense arm found."""
-        pks = {passage.id: pk for pk, passage in others.items()}
-        return {pks[point]: self.comparable(cosine) for point, cosine in scored if point in pks}
+        cosines.update((hit.pk, near[hit.id]) for hit in read.hits if hit.id in near)
+        cosines.update((pk, near[one.id]) for pk, one in elsewhere.items())
+        return {pk: self.comparable(cosine) for pk, cosine in cosines.items()}
 
     def _candidates(self, query: Query, words: Frequencies, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:
         bm25 = {hit.pk: hit.score for hit in hits}
@@ -217,11 +208,8 @@ class Arms:
         for pk in sorted(bm25.keys() | cosines.keys()):
             score = bm25.get(pk, 0.0)
             candidates.append(
-                Candidate(
-                    pk, cosines.get(pk, 0.0), score, min(score / most, 1.0),
-                    compared=pk in cosines, named=pk in named, spoken=score >= spoken,
-                )
-            )  # fmt: skip
+                Candidate(pk, cosines.get(pk, 0.0), score, min(score / most, 1.0), pk in cosines, pk in named, score >= spoken)
+            )
         return candidates
 
     def _named(self, query: Query, words: Frequencies) -> set[int]:
@@ -239,10 +227,6 @@ def _unknown(query: Query, words: Frequencies) -> float:
     """Share of the question's names that nobody here ever mentioned. German writes all nouns like names: not there."""
     names = () if query.language in NOUNS_LOOK_LIKE_NAMES else query.names
     return sum(not words.count(name) for name in names) / len(names) if names else 0.0
-
-
-def _deep(query: Query) -> int:
-    return max(ARM_LIMIT, query.depth)
 
 
 def _timed(search: Callable[[], Read]) -> tuple[Read, Outcome]:

@@ -16,7 +16,7 @@ from memory_os.recall.query import Query
 from memory_os.recall.relevance import Asked, Scored, prior, probability
 from memory_os.recall.rendering import render_block, render_line
 from memory_os.recall.selection import Limits, Line, Selection, budget_of, carries_fence, select, wording
-from memory_os.recall.standing import ranks
+from memory_os.recall.standing import CONSIDERED, foremost, ranks, weighed
 from memory_os.sessions.cleaning import is_background
 from memory_os.store import Store
 from memory_os.text import token_estimate
@@ -90,12 +90,12 @@ class Recall:
         `by_meaning`: the search that `arms.begin` began, if it did.
         """
         found = self.arms.search(query, deadline_s, by_meaning)
-        unread = [candidate.pk for candidate in found.candidates if candidate.pk not in found.passages]
-        read = found.passages | self._index.passages(unread) if unread else found.passages
-        candidates = [candidate for candidate in found.candidates if candidate.pk in read]
+        worth = weighed(found.candidates, found.whereabouts())
+        read, kept = self._read(found, foremost(worth, max(CONSIDERED, query.depth)))
+        candidates = [found.candidates[i] for i in kept]
         passages = [read[candidate.pk] for candidate in candidates]
         factors = [prior(passage, query.now) for passage in passages]
-        standing = [rank * factor for rank, factor in zip(ranks(query, candidates, passages), factors, strict=True)]
+        standing = [rank * factor for rank, factor in zip(ranks(query, [worth[i] for i in kept], passages), factors, strict=True)]
         leading = sorted(range(len(candidates)), key=lambda i: (-standing[i], passages[i].id))[: query.depth]
         asked = _asked(query, found)
         return [self._score(candidates[i], passages[i], query, found, asked, standing[i], factors[i]) for i in leading], found
@@ -103,6 +103,13 @@ class Recall:
     def close(self) -> None:
         self._pool.shutdown(wait=True)
         self.ledger.close()
+
+    def _read(self, found: Found, chosen: list[int]) -> tuple[dict[int, Passage], list[int]]:
+        """The passages of the chosen candidates by pk, and which of the chosen are still there."""
+        pks = [found.candidates[i].pk for i in chosen]
+        unread = [pk for pk in pks if pk not in found.passages]
+        read = found.passages | self._index.passages(unread) if unread else found.passages
+        return read, [i for i, pk in zip(chosen, pks, strict=True) if pk in read]
 
     def _recalled(self, query: Query, begins: Callable[[Query], bool]) -> Recalled:
         started = time.perf_counter()

@@ -14,7 +14,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+from memory_os.index import Whereabouts
 from memory_os.memory import DOCUMENT_LAYERS, Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
@@ -33,6 +35,7 @@ _EXPECTED_COSINE = 0.45
 _COMPANY = 0.75
 # Messages between which company counts for 1/e.
 _COMPANY_REACH = 10.0
+_A_PLACE_AWAY = math.exp(1 / _COMPANY_REACH)
 # What is said next was embedded together with what it answers.
 _NEXT = 0.2
 # The mean of the best three others of the talk, wherever they stand in it.
@@ -57,6 +60,8 @@ _ASKED_ALIKE = 1.5
 _AHEAD = 0.2
 # A question of one word ("Imke?") is hardly the same for having it.
 _WORDS_MORE = 2
+# Of what both searches found so many are read and ordered, the best by what was weighed: docs/eval.md has what others gave.
+CONSIDERED = 80
 # What is looked up in the words of as many of the best brings nothing from farther behind to the front.
 _LOOKED_INTO = 48
 _BREVITY = 0.16
@@ -84,15 +89,25 @@ def evidence(candidates: Sequence[Candidate], words: float = _WORDS) -> list[flo
     ]
 
 
-def ranks(query: Query, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[float]:
-    """A rank for each candidate, higher is better; `passages` are theirs, in the same order."""
-    talk = _talk(passages, [max(one, 0.0) for one in evidence(candidates, _WORDS_OF_OTHERS)])
+def weighed(candidates: Sequence[Candidate], whereabouts: Sequence[Passage | Whereabouts]) -> list[float]:
+    """What the searches say of each candidate and, by what they say of the others, its talk; `whereabouts` are theirs, in order."""
+    talk = _talk(whereabouts, [max(one, 0.0) for one in evidence(candidates, _WORDS_OF_OTHERS)])
+    return [one + beside for one, beside in zip(evidence(candidates), talk, strict=True)]
+
+
+def foremost(worth: Sequence[float], most: int) -> list[int]:
+    """Which `most` of them are worth most, in the order they stand in. The rest isn't read: how it is said would hardly bring it
+    to the front."""
+    if len(worth) <= most:
+        return list(range(len(worth)))
+    return sorted(sorted(range(len(worth)), key=lambda i: -worth[i])[:most])
+
+
+def ranks(query: Query, worth: Sequence[float], passages: Sequence[Passage]) -> list[float]:
+    """A rank for each candidate, higher is better: `worth` is what was `weighed` of each, `passages` are theirs, in the same order."""
     asked = frozenset(_WORD.findall(query.text.casefold()))
     own = _OWN * asks_of_oneself(query.text)
-    found = [
-        one + beside + _manner(passage, query.text, asked, own)
-        for one, beside, passage in zip(evidence(candidates), talk, passages, strict=True)
-    ]
+    found = [one + _manner(passage, query.text, asked, own) for one, passage in zip(worth, passages, strict=True)]
     timed, terms = asks_when(query.text), frozenset(query.terms)
     leading = [
         i for i in sorted(range(len(found)), key=lambda i: -found[i])[:_LOOKED_INTO] if passages[i].layer not in DOCUMENT_LAYERS
@@ -117,51 +132,57 @@ def _asked_alike(passage: Passage, terms: frozenset[str]) -> float:
     return len(words & terms) / (len(words) + _WORDS_MORE)
 
 
-def _talk(passages: Sequence[Passage], found: Sequence[float]) -> list[float]:
+def _talk(whereabouts: Sequence[Passage | Whereabouts], found: Sequence[float]) -> list[float]:
     """What the rest of its talk says for each: what was said around a hit is about the same."""
     talks: dict[str, dict[int, float]] = defaultdict(dict)
-    places = [_place(passage) for passage in passages]
-    for passage, place, one in zip(passages, places, found, strict=True):
+    places = list(map(_place, whereabouts))
+    for where, place, one in zip(whereabouts, places, found, strict=True):
         if place is not None:
-            talk = talks[passage.session_id]
+            talk = talks[where.session_id]
             talk[place] = max(talk.get(place, 0.0), one)
-    worth = {session: _support(talk) for session, talk in talks.items()}
+    # Of most talks nothing of the rest was found.
+    worth = {session: _support(talk) for session, talk in talks.items() if len(talk) > 1}
     return [
-        _ALONE * one if place is None else worth[passage.session_id][place]
-        for passage, place, one in zip(passages, places, found, strict=True)
+        _ALONE * one if place is None else worth[where.session_id][place] if where.session_id in worth else 0.0
+        for where, place, one in zip(whereabouts, places, found, strict=True)
     ]
 
 
 def _support(talk: Mapping[int, float]) -> dict[int, float]:
     """For each place of a talk: the best evidence of the others by nearness, the next one's, and the mean of the best three."""
-    if len(talk) == 1:  # most talks: nothing of the rest was found
-        return dict.fromkeys(talk, 0.0)
     beside = _beside(talk)
     best = sorted(talk.values(), reverse=True)[: _TALK_BEST + 1]
     total, last = sum(best[:_TALK_BEST]), best[_TALK_BEST] if len(best) > _TALK_BEST else 0.0
-    worth = {}
-    for place, one in talk.items():
-        others = total - one + last if one >= best[: _TALK_BEST][-1] else total
-        worth[place] = _COMPANY * beside[place] + _NEXT * talk.get(place + 1, 0.0) + _TALK * others / _TALK_BEST
-    return worth
+    lowest = best[:_TALK_BEST][-1]
+    return {
+        place: _COMPANY * beside[place] + _NEXT * talk.get(place + 1, 0.0)
+        + _TALK * (total - one + last if one >= lowest else total) / _TALK_BEST
+        for place, one in talk.items()
+    }  # fmt: skip
 
 
 def _beside(talk: Mapping[int, float]) -> dict[int, float]:
     """For each place the best of the others, a place away in full, each further one by exp(-1 / reach) less."""
     beside = dict.fromkeys(talk, 0.0)
-    for order in (sorted(talk), sorted(talk, reverse=True)):
+    upwards = sorted(talk)
+    for order in (upwards, upwards[::-1]):
         carried, before = 0.0, order[0]
         for place in order:
-            carried *= math.exp(-abs(place - before) / _COMPANY_REACH)
-            beside[place] = max(beside[place], carried * math.exp(1 / _COMPANY_REACH))
+            carried *= _fading(abs(place - before))
+            beside[place] = max(beside[place], carried * _A_PLACE_AWAY)
             carried, before = max(carried, talk[place]), place
     return beside
 
 
-def _place(passage: Passage) -> int | None:
+@lru_cache(4096)
+def _fading(places: int) -> float:
+    return math.exp(-places / _COMPANY_REACH)
+
+
+def _place(where: Passage | Whereabouts) -> int | None:
     """The number of a message in the archive; None for what stands in no talk."""
-    number = passage.source.rpartition(":")[2]
-    return int(number) if passage.layer is Layer.SESSIONS and passage.session_id and number.isdecimal() else None
+    number = where.source.rpartition(":")[2]
+    return int(number) if where.layer is Layer.SESSIONS and where.session_id and number.isdecimal() else None
 
 
 def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float) -> float:
