@@ -335,6 +335,26 @@ def test_said_again_after_a_rewind_it_is_found_again(memory: Memory, host: HostD
     assert len(memory.archived()) == 4
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["its rows seen before", "its rows never seen"])
+def test_a_retried_question_stays_with_its_second_answer_alone(memory: Memory, host: HostDb, seen: bool) -> None:
+    """Hermes's `/retry`: the last exchange is taken back and the same words are said again, seconds later."""
+    said = "Where does the marmalade stand?"
+    asked, _ = talk(host)
+    memory.sessions.add_turn(turn(10, said, "The marmalade stands in the pantry."))
+    asked = host.message("s1", "user", said, NOW + 10)
+    host.message("s1", "assistant", "The marmalade stands in the pantry.", NOW + 11)
+    if seen:
+        memory.sessions.import_history(now=LATER)
+    host.rewind("s1", asked)
+    memory.sessions.add_turn(turn(20, said, "The marmalade stands in the cellar."))
+    host.message("s1", "user", said, NOW + 20)
+    host.message("s1", "assistant", "The marmalade stands in the cellar.", NOW + 21)
+    for _ in range(2):
+        memory.sessions.import_history(now=LATER)
+        texts = {one.text for one in memory.found("marmalade")}
+        assert texts == {said, "The marmalade stands in the cellar."}
+
+
 def test_a_deleted_session_leaves_and_a_pruned_one_stays(memory: Memory, host: HostDb) -> None:
     talk(host, host.session("old"), at=NOW - 90 * 86_400)
     host.session("fresh")
