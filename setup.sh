@@ -148,13 +148,36 @@ install() {
     rm -f "$venv/.upgrading"
 }
 
+installed_is_this() { # file by file: then nothing has to be built, which wants the index, and a repair works without one
+    [ -x "$venv/bin/memory-os" ] && "$venv/bin/python" -P - "$here" >/dev/null 2>&1 <<'PYTHON'
+import sys
+from pathlib import Path
+
+import memory_os
+import memory_os_workers
+
+
+def files(folder, below=""):
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {below + str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+here = Path(sys.argv[1])
+library = files(here / "layers/memory_os") | files(here / "plugins/memory_os", "plugin/")
+same = files(Path(memory_os.__file__).parent) == library
+sys.exit(not (same and files(Path(memory_os_workers.__file__).parent) == files(here / "workers/memory_os_workers")))
+PYTHON
+}
+
 packages() { # in a condition the shell does not end at a failure by itself: each step says so
     if command -v uv >/dev/null 2>&1; then
-        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/$(lock)" &&
+        uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$here/$(lock)" || return 1
+        installed_is_this ||
             uv pip install --quiet --python "$venv/bin/python" --no-deps --reinstall-package memory-os "$here"
     else
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            -r "$here/$(lock)" &&
+            -r "$here/$(lock)" || return 1
+        installed_is_this ||
             "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$here"
     fi
 }

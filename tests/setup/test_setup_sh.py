@@ -140,6 +140,28 @@ def test_a_mark_stands_while_packages_are_replaced_and_a_failure_takes_it_away(t
     assert sorted(path.name for path in venv.iterdir()) == [".memory-os-venv", "bin"]
 
 
+@pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
+def test_what_is_installed_already_is_not_built_again_which_wants_an_index(tools: Path, tmp_path: Path, same: bool) -> None:
+    site, venv = tmp_path / "site", tmp_path / ".hermes" / "memory-os" / "venv"
+    for source, target in (("layers/memory_os", "memory_os"), ("plugins/memory_os", "memory_os/plugin"),
+                           ("workers/memory_os_workers", "memory_os_workers")):  # fmt: skip
+        shutil.copytree(ROOT / source, site / target, ignore=shutil.ignore_patterns("__pycache__"))
+    if not same:
+        (site / "memory_os" / "plugin" / "host.py").write_text("# of an earlier commit")
+    (venv / "bin").mkdir(parents=True)
+    commands = {
+        "python": f'case "$*" in *--force-reinstall*) echo built >&2; exit 1 ;; *pip*) exit 0 ;; esac\n'
+        f'PYTHONPATH={site} exec {sys.executable} "$@"',
+        "memory-os": 'echo "memory-os $1"',
+    }
+    for name, text in commands.items():
+        (venv / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (venv / "bin" / name).chmod(0o755)
+    done = setup_sh(tools, tmp_path, "--python", sys.executable)
+    assert (done.returncode, done.stdout.strip()) == ((0, "memory-os setup") if same else (1, "")), done.stderr
+    assert ("built" in done.stderr) is not same
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_uninstall_runs_in_the_environment_of_the_record(tools: Path, tmp_path: Path, works: bool) -> None:
     """MEMORY_OS_VENV was set when it was installed, and is not now."""
