@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_os.capture import Capture
 from memory_os.config import load_settings
-from memory_os.errors import BadRequest, StoreError
+from memory_os.errors import BadRequest, StoreCorrupt, StoreError
 from memory_os.facts import Facts
 from memory_os.facts.schema import facts as facts_migrations
 from memory_os.index import Index
@@ -329,3 +329,17 @@ def test_records_taken_into_a_file_that_is_gone_stay(spool: Spool) -> None:
     (spool.folder.parent / "aside.db").rename(spool.folder.parent / "memory.db")
     assert spool.intake.drain() == 1
     assert not spool.intake.waiting()
+
+
+def test_a_damaged_database_is_no_records_fault(spool: Spool) -> None:
+    def take(record: dict[str, Any]) -> None:
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+    spool.put(1)
+    intake = Intake(spool.folder, spool.store, take)
+    for _ in range(2):
+        with pytest.raises(StoreCorrupt, match="is damaged"):
+            intake.drain()
+    assert len(intake.waiting()) == 1

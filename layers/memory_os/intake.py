@@ -13,7 +13,7 @@ from typing import Any
 
 from memory_os import constants
 from memory_os.errors import BadRequest, StoreError
-from memory_os.store import Store
+from memory_os.store import Store, damage, is_damage
 
 _SUFFIX = ".json"
 # What somebody waits for is a turn just said; a pasted log of a megabyte takes seconds and can follow.
@@ -129,7 +129,10 @@ class Intake:
             return self._reject(path, error)
         except _UNAVAILABLE:
             raise
-        except Exception as error:  # noqa: BLE001 - counted, and tried again; the records behind it must not wait
+        except Exception as error:
+            if is_damage(error):
+                # No record's fault, and `status` is to say so.
+                raise damage(self._store.path, error) from error
             return self._defer(path, error)
         return 1
 
