@@ -42,6 +42,21 @@ def test_an_agents_old_words_leave_recall_and_come_back(engine: Engine) -> None:
     assert finds(engine, "turbine bar")
 
 
+def test_what_a_clock_that_was_ahead_archived_is_back_once_it_is_right(engine: Engine) -> None:
+    """For minutes it was years later, and all an agent ever said was old."""
+    young = said(engine, "message:1", "The turbine ran at nine bar that afternoon.", at=NOW - DAY)
+    old = said(engine, "message:2", "The compressor ran at four bar.")
+    assert engine.maintenance.run("decay", NOW + 800 * DAY).result == "2 memories archived"
+    assert "would be archived" in engine.maintenance.run("decay", NOW, dry_run=True).result
+    assert archived(engine) == {young, old}
+    assert "decay" in engine.maintenance.due(NOW)
+    assert engine.maintenance.run("decay", NOW).result == (
+        "1 memories archived; 2 are back, which a clock that was ahead had archived"
+    )
+    assert archived(engine) == {old}
+    assert engine.maintenance.run("decay", NOW + DAY).result == "0 memories archived"
+
+
 @pytest.mark.parametrize(
     "kept",
     [

@@ -44,6 +44,7 @@ class Decay:
         """Archive what has less left than an ordinary memory after `days`."""
         if self._days <= 0:
             return Report("off: maintenance.archive_after_days is 0")
+        back = 0 if run.dry_run else self._taken_back(run.now)
         archived = 0
         listed: list[str] = []
         for rows in self._faded(run.now):
@@ -54,19 +55,31 @@ class Decay:
             if not run.dry_run:
                 self._archive([row["id"] for row in rows], run.id)
         verb = "would be archived" if run.dry_run else "archived"
-        return Report(f"{archived} memories {verb}", tuple(listed), figures={"archived": archived})
+        told = f"; {back} are back, which a clock that was ahead had archived" if back else ""
+        return Report(f"{archived} memories {verb}{told}", tuple(listed), figures={"archived": archived})
 
     def undo(self, run_id: int, now: float) -> str:
         """Bring back what a run archived, unless it was corrected, removed or forgotten since."""
+        return f"{self._bring_back(run_id)} memories are back"
+
+    def _taken_back(self, now: float) -> int:
+        """Undo runs of the future: the clock was ahead, by which everything was old. Returns how many memories are back."""
+        back = 0
+        for row in self._store.rows("SELECT id FROM duty_runs WHERE duty = 'decay' AND at > ? AND undone_at IS NULL", (now,)):
+            with self._store.write() as db:
+                back += self._bring_back(row["id"])
+                db.execute("UPDATE duty_runs SET undone_at = ? WHERE id = ?", (now, row["id"]))
+        return back
+
+    def _bring_back(self, run_id: int) -> int:
         with self._store.write() as db:
-            back = db.execute(
+            return db.execute(
                 "UPDATE passages SET archived = 0 WHERE archived = 1"
                 " AND id IN (SELECT passage_id FROM duty_steps WHERE run_id = ?)"
                 " AND NOT EXISTS(SELECT 1 FROM facts f WHERE passages.source = 'fact:' || f.id"
                 " AND (f.superseded_by IS NOT NULL OR f.removed_at IS NOT NULL))",
                 (run_id,),
             ).rowcount
-        return f"{back} memories are back"
 
     def _faded(self, now: float) -> Iterator[list[Row]]:
         least, after = retention_after(self._days), 0
