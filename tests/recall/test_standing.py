@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_os.index import Whereabouts, whereabouts_of
 from memory_os.memory import Author, Layer, Passage
 from memory_os.recall.arms import Candidate
 from memory_os.recall.query import Query
@@ -30,7 +31,11 @@ def said(text: str, number: int = 1, *, session: str = "S1", author: Author = Au
 
 
 def stand(asked: Query, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[float]:
-    return ranks(asked, weighed(candidates, passages), passages)
+    return ranks(asked, weighed(candidates, whereabouts(passages)), passages)
+
+
+def whereabouts(passages: Sequence[Passage]) -> list[Whereabouts]:
+    return [whereabouts_of(one.id, one.layer.value, one.source, one.session_id) for one in passages]
 
 
 def order(asked: str, *passages: Passage) -> list[int]:
@@ -43,7 +48,7 @@ def test_what_its_talk_speaks_for_is_read_before_what_stands_alone_and_says_a_li
     strays = [said("Ten bags of clay." + LONG, 50 * n, session=f"S{n}") for n in range(2, 30)]
     passages = [said("Imke fires the kiln at noon." + LONG, 7), said("Every day, yes." + LONG, 8), *strays]
     found = [candidate(0, 0.6), candidate(1, 0.05), *(candidate(pk, 0.3) for pk in range(2, 30))]
-    worth = weighed(found, passages)
+    worth = weighed(found, whereabouts(passages))
     assert foremost(worth, 2) == [0, 1]
     assert foremost(worth, 30) == foremost(worth, 99) == list(range(30))
     assert foremost([0.1, 0.3, 0.2, 0.4], 2) == [1, 3], "in the order they came"

@@ -35,7 +35,10 @@ from memory_os.memory import DOCUMENT_LAYERS, Layer, Passage, content_hash
 from memory_os.store import Row, Store
 from memory_os.text.terms import stored_query, stored_terms
 
-__all__ = ["Embeddings", "Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "Whereabouts", "embed_text", "passage_of"]
+__all__ = [
+    "Embeddings", "Hit", "Index", "Pending", "Read", "Replaced", "Retrieval", "Whereabouts", "embed_text",
+    "passage_of", "whereabouts_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ class Index:
             f"SELECT pk, id, layer, source, session_id FROM passages p WHERE p.id IN ({marks(ids)}) AND {where}",
             (*padded(ids), *values),
         )
-        return {row[0]: whereabouts_of(row) for row in rows}
+        return {pk: whereabouts_of(*row) for pk, *row in rows}
 
     def searchable(self, scopes: Sequence[str]) -> tuple[int, int]:
         """How many passages this reader's searches run over: of memories, and of documents."""

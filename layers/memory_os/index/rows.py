@@ -28,17 +28,18 @@ IN_ORDER = (
 _LENGTHS = (8, 32, 64, 160, 288, 576, 1152, 2304, 4000)
 _T = TypeVar("_T")
 NO_VECTORS = np.empty((0, 0), np.float32)
+_SESSIONS = Layer.SESSIONS.value
 _LAYERS = {layer.value: layer for layer in Layer}
 _AUTHORS = {author.value: author for author in Author}
 
 
 class Whereabouts(NamedTuple):
-    """Where a passage stands, without what it says."""
+    """Where a passage stands, without what it says: its talk's session, and its message's number in the archive ("" and 0 for
+    what stands in no talk)."""
 
     id: str
-    layer: Layer
-    source: str
-    session_id: str
+    talk: str
+    place: int
 
 
 def passage_of(row: Row) -> Passage:
@@ -57,10 +58,12 @@ def in_order(row: Row | tuple[Any, ...]) -> Passage:
     return Passage(_LAYERS[layer], source, text, scope, _AUTHORS[author], *rest)
 
 
-def whereabouts_of(row: tuple[Any, ...]) -> Whereabouts:
-    """Of a row of a pk and the fields in their order."""
-    _, passage_id, layer, source, session_id = row
-    return Whereabouts(passage_id, _LAYERS[layer], source, session_id)
+def whereabouts_of(passage_id: str, layer: str, source: str, session_id: str) -> Whereabouts:
+    if layer == _SESSIONS and session_id:
+        number = source.rpartition(":")[2]
+        if number.isdecimal():
+            return Whereabouts(passage_id, session_id, int(number))
+    return Whereabouts(passage_id, "", 0)
 
 
 def matrix_of(stored: Iterable[bytes]) -> NDArray[np.float32]:

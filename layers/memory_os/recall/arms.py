@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_os.errors import MemoryOSError
-from memory_os.index import Hit, Index, Read, Whereabouts
+from memory_os.index import Hit, Index, Read, Whereabouts, whereabouts_of
 from memory_os.memory import Passage, State
 from memory_os.recall.frequencies import SMALLEST_CORPUS, Frequencies, Sizes
 from memory_os.recall.query import Query
@@ -77,13 +77,9 @@ class Found:
     searched: tuple[int, int] = (0, 0)
     # Share of the question's names that nothing in this memory has.
     unknown: float = 0.0
-    # What was read of the candidates while the question was being encoded, and where the others stand: one or the other of each.
+    # Where each candidate stands, in their order, and what was read of them while the question was being encoded.
+    whereabouts: list[Whereabouts] = field(default_factory=list)
     passages: dict[int, Passage] = field(default_factory=dict)
-    elsewhere: dict[int, Whereabouts] = field(default_factory=dict)
-
-    def whereabouts(self) -> list[Passage | Whereabouts]:
-        """Where each candidate stands, in their order."""
-        return [self.passages.get(one.pk) or self.elsewhere[one.pk] for one in self.candidates]
 
 
 # The question's vector, ids with their cosines, and how it went.
@@ -116,18 +112,22 @@ class Arms:
         dense_future = by_meaning or self.begin(query)
         words = self._frequencies.of_one_question()
         read, lexical = _timed(lambda: self._lexical_arm(query, words))
+        where = {
+            pk: whereabouts_of(one.id, one.layer.value, one.source, one.session_id) for pk, one in read.passages.items()
+        }
         self._look_over(read, dense_future.done)
         remaining = max(deadline_s - (time.perf_counter() - started), 0.0)
         vector, scored, dense = _result(dense_future, remaining)
         searched = self._sizes.searchable(query.scope.readable)
-        elsewhere: dict[int, Whereabouts] = {}
         cosines: dict[int, float] = {}
         if vector is not None:
-            elsewhere = self._found_by_meaning(query, read.hits, scored)
-            cosines = self._cosines(vector, read, scored, elsewhere)
+            others = self._found_by_meaning(query, read.hits, scored)
+            cosines = self._cosines(vector, read, scored, others)
+            where.update(others)
         candidates = self._candidates(query, words, read.hits, cosines)
         return Found(
-            candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words), read.passages, elsewhere
+            candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words),
+            [where[one.pk] for one in candidates], read.passages,
         )  # fmt: skip
 
     def _look_over(self, read: Read, answered: Callable[[], bool]) -> None:
@@ -189,13 +189,13 @@ class Arms:
         )
 
     def _cosines(
-        self, vector: F32, read: Read, scored: list[tuple[str, float]], elsewhere: Mapping[int, Whereabouts]
+        self, vector: F32, read: Read, scored: list[tuple[str, float]], others: Mapping[int, Whereabouts]
     ) -> dict[int, float]:
         """Calibrated cosine by pk: as the collection has it, and of what only words found from the stored embeddings."""
         near = dict(scored)
         cosines = dict(zip(read.embedded, (read.vectors @ vector).tolist(), strict=True)) if read.embedded else {}
         cosines.update((hit.pk, near[hit.id]) for hit in read.hits if hit.id in near)
-        cosines.update((pk, near[one.id]) for pk, one in elsewhere.items())
+        cosines.update((pk, near[one.id]) for pk, one in others.items())
         return {pk: self.comparable(cosine) for pk, cosine in cosines.items()}
 
     def _candidates(self, query: Query, words: Frequencies, hits: list[Hit], cosines: dict[int, float]) -> list[Candidate]:

@@ -90,7 +90,7 @@ class Recall:
         `by_meaning`: the search that `arms.begin` began, if it did.
         """
         found = self.arms.search(query, deadline_s, by_meaning)
-        worth = weighed(found.candidates, found.whereabouts())
+        worth = weighed(found.candidates, found.whereabouts)
         read, kept = self._read(found, foremost(worth, max(CONSIDERED, query.depth)))
         candidates = [found.candidates[i] for i in kept]
         passages = [read[candidate.pk] for candidate in candidates]

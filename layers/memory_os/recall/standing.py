@@ -89,7 +89,7 @@ def evidence(candidates: Sequence[Candidate], words: float = _WORDS) -> list[flo
     ]
 
 
-def weighed(candidates: Sequence[Candidate], whereabouts: Sequence[Passage | Whereabouts]) -> list[float]:
+def weighed(candidates: Sequence[Candidate], whereabouts: Sequence[Whereabouts]) -> list[float]:
     """What the searches say of each candidate and, by what they say of the others, its talk; `whereabouts` are theirs, in order."""
     talk = _talk(whereabouts, [max(one, 0.0) for one in evidence(candidates, _WORDS_OF_OTHERS)])
     return [one + beside for one, beside in zip(evidence(candidates), talk, strict=True)]
@@ -132,19 +132,18 @@ def _asked_alike(passage: Passage, terms: frozenset[str]) -> float:
     return len(words & terms) / (len(words) + _WORDS_MORE)
 
 
-def _talk(whereabouts: Sequence[Passage | Whereabouts], found: Sequence[float]) -> list[float]:
+def _talk(whereabouts: Sequence[Whereabouts], found: Sequence[float]) -> list[float]:
     """What the rest of its talk says for each: what was said around a hit is about the same."""
     talks: dict[str, dict[int, float]] = defaultdict(dict)
-    places = list(map(_place, whereabouts))
-    for where, place, one in zip(whereabouts, places, found, strict=True):
-        if place is not None:
-            talk = talks[where.session_id]
+    for (_, name, place), one in zip(whereabouts, found, strict=True):
+        if name:
+            talk = talks[name]
             talk[place] = max(talk.get(place, 0.0), one)
     # Of most talks nothing of the rest was found.
-    worth = {session: _support(talk) for session, talk in talks.items() if len(talk) > 1}
+    worth = {name: _support(talk) for name, talk in talks.items() if len(talk) > 1}
     return [
-        _ALONE * one if place is None else worth[where.session_id][place] if where.session_id in worth else 0.0
-        for where, place, one in zip(whereabouts, places, found, strict=True)
+        _ALONE * one if not name else worth[name][place] if name in worth else 0.0
+        for (_, name, place), one in zip(whereabouts, found, strict=True)
     ]
 
 
@@ -177,12 +176,6 @@ def _beside(talk: Mapping[int, float]) -> dict[int, float]:
 @lru_cache(4096)
 def _fading(places: int) -> float:
     return math.exp(-places / _COMPANY_REACH)
-
-
-def _place(where: Passage | Whereabouts) -> int | None:
-    """The number of a message in the archive; None for what stands in no talk."""
-    number = where.source.rpartition(":")[2]
-    return int(number) if where.layer is Layer.SESSIONS and where.session_id and number.isdecimal() else None
 
 
 def _manner(passage: Passage, asked_text: str, asked: frozenset[str], own: float) -> float:
