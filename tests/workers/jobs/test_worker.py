@@ -159,6 +159,19 @@ def test_redis_killed_and_started_again_under_a_worker(here: Site) -> None:
     assert_exactly_once(here, written, before)
 
 
+def test_what_was_in_hand_when_redis_went_is_done_soon_after_it_is_back(here: Site) -> None:
+    here.worker()
+    here.wait_for_workers(1)
+    jobs = at_work(here)
+    here.redis.kill()
+    # Longer than the job takes: its end can be told to nobody.
+    wait_until(lambda: bool(here.pipeline()["away_since"]))
+    here.redis.start()
+    here.wait_for_workers(1)
+    # A mark of work in hand would keep the job from everybody for the longest time-out of all: minutes.
+    wait_until(lambda: not waiting(here, jobs) and not here.held())
+
+
 def test_while_redis_is_away_the_service_works_and_says_since_when(here: Site) -> None:
     before = settled(here, 0)
     here.worker()

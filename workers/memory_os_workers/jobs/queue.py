@@ -21,7 +21,7 @@ from memory_os_workers.jobs.retries import CRASHES
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-_IN_PROGRESS = "arq:in-progress:"
+IN_PROGRESS = "arq:in-progress:"
 _JOB = "arq:job:"
 # ARQ's own: a job that nobody ran within a day is dropped, and derived anew.
 _KEPT_MS = 86_400_000
@@ -224,7 +224,7 @@ class Queue:
             return []
         async with redis.pipeline(transaction=False) as pipe:
             for one in candidates:
-                pipe.exists(_IN_PROGRESS + one)
+                pipe.exists(IN_PROGRESS + one)
             marks = await pipe.execute()
         unowned = {one for one, marked in zip(candidates, marks, strict=True) if marked}
         twice, self._unowned = unowned & self._unowned, unowned
@@ -234,7 +234,7 @@ class Queue:
         """Let another worker have the job. Returns it if it has killed too many, and takes it out."""
         async with redis.pipeline(transaction=True) as pipe:
             pipe.hdel(names.held_key(self.home_id), job_id)
-            pipe.delete(_IN_PROGRESS + job_id)
+            pipe.delete(IN_PROGRESS + job_id)
             pipe.zscore(names.queue_name(self.home_id), job_id)
             _, _, score = await pipe.execute()
         if score is None:  # it was finished; only its end was not noted

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from arq.connections import ArqRedis
 from arq.worker import Worker as ArqWorker
 from memory_os.config import Settings
 from memory_os.errors import ConfigError, MemoryOSError, QueueError, WorkerUnfit
@@ -28,7 +29,7 @@ from memory_os_workers.jobs.connection import WorkClient
 from memory_os_workers.jobs.functions import arq_functions
 from memory_os_workers.jobs.pool import bounded_pool
 from memory_os_workers.jobs.priority import step_back
-from memory_os_workers.jobs.queue import CALL_S, Queue
+from memory_os_workers.jobs.queue import CALL_S, IN_PROGRESS, Queue
 from memory_os_workers.jobs.schedule import cron_jobs
 from memory_os_workers.jobs.tools import Tools, greet
 from memory_os_workers.processes import share_arenas
@@ -175,6 +176,7 @@ class Process:
         # The address anew: the bundled server may have a new password since.
         pool = await bounded_pool(queue_address(self.settings).redis_settings(), queue, names.ANSWER_S)
         self._server = str((await pool.info("server")).get("run_id", ""))
+        await self._give_up_own(pool)
         return Worker(
             self._home_id,
             self.id,
@@ -196,6 +198,17 @@ class Process:
             log_results=False,
             **options,
         )
+
+    async def _give_up_own(self, pool: ArqRedis) -> None:
+        """What we had in hand when the server went, and could tell nobody the end of: we are at nothing, and alive, so that
+        nobody else takes it for lost."""
+        held = await pool.hgetall(names.held_key(self._home_id))  # type: ignore[misc]
+        own = [job.decode() for job, worker in held.items() if worker.decode() == self.id]
+        if own:
+            async with pool.pipeline(transaction=True) as pipe:
+                pipe.hdel(names.held_key(self._home_id), *own)
+                pipe.delete(*(IN_PROGRESS + job for job in own))
+                await pipe.execute()
 
     async def _leave(self) -> None:
         """Put back what was being done, take the sign of life away, close the connection."""
