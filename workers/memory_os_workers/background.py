@@ -213,7 +213,7 @@ class Background:
 
 
 def collect_young() -> None:
-    """Look for garbage among what was made lately, while nobody waits: microseconds, where Python by itself would do it in the
+    """Look for garbage among what was made lately, while nobody waits: some 2 ms, which Python by itself would take in the
     midst of every second recall. Not during the start, which switches it off."""
     if gc.isenabled():
         gc.collect(1)
