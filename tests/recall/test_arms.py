@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from memory_os.memory import State
 from memory_os.recall import Query
-from memory_os.recall.arms import LEXICAL_LIMIT, Found
+from memory_os.recall.arms import LARGE, SMALL, Found
 from support.library import LOCAL, NOW, Library
 
 from recall.notes import NOTES
@@ -81,12 +81,15 @@ def test_a_term_said_for_the_first_time_counts_from_then_on(words_only: Library)
     assert list(by_note(words_only, search(words_only, "quic"))) == ["quic"]
 
 
-@pytest.mark.parametrize("count", [30, 240])
-def test_arms_are_read_to_their_depth_and_no_further(words_only: Library, count: int) -> None:
+@pytest.mark.parametrize(("count", "large_from", "depth"), [(30, 5000, 30), (240, 5000, SMALL.lexical), (240, 240, LARGE.lexical)])
+def test_arms_are_read_to_their_depth_and_no_further(
+    words_only: Library, monkeypatch: pytest.MonkeyPatch, count: int, large_from: int, depth: int
+) -> None:
+    monkeypatch.setattr("memory_os.recall.arms.LARGE_FROM", large_from)
     with words_only.store.write():
         for number in range(count):
             words_only.remember(f"gateway {number}")
-    assert len(search(words_only, "gateway").candidates) == min(count, LEXICAL_LIMIT)
+    assert len(search(words_only, "gateway").candidates) == depth
 
 
 @pytest.mark.parametrize(

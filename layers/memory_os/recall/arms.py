@@ -22,10 +22,20 @@ from memory_os.recall.query import Query
 from memory_os.text.language import language_of
 from memory_os.text.names import NOUNS_LOOK_LIKE_NAMES
 
+
+class Depth(NamedTuple):
+    """How many candidates: of each arm, and of those that only the dense one found."""
+
+    lexical: int
+    dense: int
+    dense_alone: int
+
+
 # Deep enough that what both arms agree on is in both lists, and that what its talk speaks for is in one: a turn that hardly has
 # a word of the question is farther behind by meaning than by words.
-LEXICAL_LIMIT = 200
-DENSE_LIMIT = 256
+SMALL, LARGE = Depth(200, 256, 256), Depth(144, 144, 40)
+# Passages from which on a memory is large: whatever is found costs more to look up there, 8 ms of 42 at 10,000.
+LARGE_FROM = 5000
 # Of the passages found by words so many are looked over ahead: few of the rest will be asked, and the encoder wants the core.
 _LOOKED_OVER = 48
 # Where the terms are in more passages than so many, all added up, the leading ones are scored, not all.
@@ -102,6 +112,10 @@ class Arms:
         self.look_over: Callable[[Passage], object] = lambda passage: language_of(passage.text)
         self.dense_off_reason = "the embedding model is still loading"
 
+    @property
+    def depth(self) -> Depth:
+        return SMALL if self._sizes.total() < LARGE_FROM else LARGE
+
     def begin(self, query: Query) -> ByMeaning:
         """Begin to search by meaning, for `search`, which else does."""
         return self._pool.submit(self._dense_arm, query)
@@ -144,7 +158,7 @@ class Arms:
         terms = words.telling(query.terms)
         many = sum(map(words.count, terms)) > _SCORED_ALL
         return self._index.lexical_read(
-            terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=max(LEXICAL_LIMIT, query.depth),
+            terms, query.scope.readable, layers=query.layers, sources=query.sources, limit=max(self.depth.lexical, query.depth),
             now=query.now, weights=[words.weight(term) for term in terms] if many else (),
         )  # fmt: skip
 
@@ -161,7 +175,7 @@ class Arms:
             ):
                 weights[found] = weights.get(found, 0.0) + weight
         ordered = sorted(weights.items(), key=lambda item: (-item[1], -item[0][0]))
-        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[: max(LEXICAL_LIMIT, query.depth)]]
+        return [Hit(pk, passage_id, score) for (pk, passage_id), score in ordered[: max(self.depth.lexical, query.depth)]]
 
     def _dense_arm(self, query: Query) -> tuple[F32 | None, list[tuple[str, float]], Outcome]:
         started = time.perf_counter()
@@ -171,7 +185,7 @@ class Arms:
         vector: F32 | None = None
         try:
             vector = self.embed(query.text)
-            scored = self.dense(vector, query, max(DENSE_LIMIT, query.depth))
+            scored = self.dense(vector, query, max(self.depth.dense, query.depth))
         except MemoryOSError as error:
             return vector, [], Outcome(State.DEGRADED, str(error), _since(started))
         except Exception as error:  # noqa: BLE001 - full text has its hits; the fault is named in status and explain
@@ -181,7 +195,7 @@ class Arms:
     def _found_by_meaning(self, query: Query, hits: list[Hit], scored: list[tuple[str, float]]) -> dict[int, Whereabouts]:
         """What the collection found beside the full-text hits, as far as this reader may see it now: those have been looked up."""
         known = {hit.id for hit in hits}
-        others = [point for point, _ in scored if point not in known]
+        others = [point for point, _ in scored if point not in known][: max(self.depth.dense_alone, query.depth)]
         if not others:
             return {}
         return self._index.whereabouts(
