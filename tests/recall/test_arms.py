@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
-from memory_os.memory import State
+from memory_os.memory import Passage, State
 from memory_os.recall import Query
 from memory_os.recall.arms import LARGE, SMALL, Found
 from support.library import LOCAL, NOW, Library
@@ -79,6 +81,21 @@ def test_a_term_said_for_the_first_time_counts_from_then_on(words_only: Library)
     assert search(words_only, "quic").candidates == []
     words_only.remember("The gateway speaks quic.", "note:quic")
     assert list(by_note(words_only, search(words_only, "quic"))) == ["quic"]
+
+
+def test_a_passage_that_goes_while_it_is_being_found_is_no_candidate(
+    words_only: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words_only.remember("The gateway speaks quic.", "note:quic")
+    words_only.remember("The gateway speaks http.", "note:http")
+    read = words_only.index.passages
+
+    def too_late(pks: Sequence[int]) -> dict[int, Passage]:
+        words_only.index.remove("note:quic")
+        return read(pks)
+
+    monkeypatch.setattr(words_only.index, "passages", too_late)
+    assert list(by_note(words_only, search(words_only, "gateway"))) == ["http"]
 
 
 @pytest.mark.parametrize(("count", "large_from", "depth"), [(30, 5000, 30), (240, 5000, SMALL.lexical), (240, 240, LARGE.lexical)])

@@ -138,7 +138,8 @@ class Arms:
             others = self._found_by_meaning(query, read.hits, scored)
             cosines = self._cosines(vector, read, scored, others)
             where.update(others)
-        candidates = self._candidates(query, words, read.hits, cosines)
+        # One may have been deleted since its words were found.
+        candidates = [one for one in self._candidates(query, words, read.hits, cosines) if one.pk in where]
         return Found(
             candidates, {"lexical": lexical, "dense": dense}, searched, _unknown(query, words),
             [where[one.pk] for one in candidates], read.passages,
