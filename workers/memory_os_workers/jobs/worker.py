@@ -37,6 +37,7 @@ from memory_os_workers.processes import share_arenas
 _log = logging.getLogger(__name__)
 
 _RECONNECT_MAX_S = 5.0
+_CANCEL_AGAIN_S = 1.0
 
 
 class Worker(ArqWorker):
@@ -150,7 +151,8 @@ class Process:
                 return
             _log.info("worker %s works on %s", self.id, self.address.shown)
             run = asyncio.ensure_future(self._arq.async_run())
-            await asyncio.wait({run})
+            while not (await asyncio.wait({run}, timeout=_CANCEL_AGAIN_S))[0]:
+                self._cancel_again(self._arq)
             if not run.cancelled():
                 run.exception()  # its main task's, which is looked at next: nobody else is to report it
             main = self._arq.main_task
@@ -247,6 +249,11 @@ class Process:
         if self._arq is not None:
             number = signal.Signals(number)
             (self._arq.handle_sig if again else self._arq.handle_sig_wait_for_completion)(number)
+
+    def _cancel_again(self, arq: Worker) -> None:
+        """A cancellation may be swallowed by what was just being awaited, or come before there was anything to cancel."""
+        if self._ended.is_set() and arq.main_task is not None and all(task.done() for task in arq.tasks.values()):
+            arq.main_task.cancel()
 
     def _is_unfit(self, error: WorkerUnfit) -> None:
         """Leave the jobs to those who can: told by a job, which is put back then."""
