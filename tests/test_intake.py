@@ -246,6 +246,15 @@ def test_a_turn_takes_only_what_its_time_allows(spool: Spool) -> None:
     assert len(intake.waiting()) == 40 - taken
 
 
+def test_a_turn_waits_for_no_disk_and_what_it_took_leaves_the_spool_with_the_next_drain(spool: Spool) -> None:
+    path = spool.put(1)
+    assert spool.intake.drain(within_s=5.0) == 1
+    assert path.exists() and spool.intake.waiting() == [], "taken, and there for a start after a power cut"
+    assert spool.intake.drain(within_s=5.0) == spool.intake.drain() == 0
+    assert not path.exists()
+    assert len(spool.taken) == 1
+
+
 def test_a_stopping_service_leaves_the_rest_for_the_next(spool: Spool) -> None:
     spool.put(1)
     spool.intake.halted.set()

@@ -48,12 +48,15 @@ class Intake:
         self._draining = threading.Lock()
         # By name: how often a record failed, and when it is due again on the monotonic clock.
         self._deferred: dict[str, tuple[int, float]] = {}
+        # Taken, and in their place until that stands a power cut.
+        self._stored: list[Path] = []
         # Set when the service ends: what is still in the spool is taken at the next start.
         self.halted = threading.Event()
 
     def waiting(self) -> list[Path]:
         """Records not taken yet, oldest first."""
-        return _records(self._folder)
+        stored = {*self._stored}
+        return [path for path in _records(self._folder) if path not in stored]
 
     def rejected(self) -> int:
         return len(_records(self._folder / "rejected"))
@@ -71,7 +74,8 @@ class Intake:
         return rejected + [path for path in self._folder.glob(".*.json.part") if _age_s(path, now) > PART_KEPT_S]
 
     def drain(self, wait_s: float = -1, within_s: float | None = None) -> int:
-        """Take the records there are, or those that `within_s` allows. Returns how many.
+        """Take the records there are, or those that `within_s` allows, whose files leave with the next drain without it: somebody
+        waits for them, and not for the disk. Returns how many.
 
         0 at once when another thread is at it for longer than `wait_s`. What says that the database or the disk can't be
         used (sqlite3.OperationalError, OSError, StoreError …) is raised with the record still in its place.
@@ -89,7 +93,6 @@ class Intake:
     def _take_all(self, waiting: list[Path], within_s: float | None) -> int:
         """A file goes once its record stands a power cut: what is taken twice counts once, what is lost is lost."""
         taken, started = 0, time.monotonic()
-        stored: list[Path] = []
         try:
             for path in waiting:
                 if self.halted.is_set():
@@ -98,18 +101,22 @@ class Intake:
                     break
                 if self._is_due(path, quick=within_s is not None) and self._take_file(path):
                     taken += 1
-                    stored.append(path)
-                if len(stored) >= _BATCH:
-                    self._let_go(stored)
+                    self._stored.append(path)
+                if within_s is None and len(self._stored) >= _BATCH:
+                    self._let_go()
         finally:
-            self._let_go(stored)
+            if within_s is None:
+                self._let_go()
         return taken
 
-    def _let_go(self, stored: list[Path]) -> None:
-        if stored:
-            self._store.make_durable()
-        while stored:
-            stored.pop().unlink(missing_ok=True)
+    def _let_go(self) -> None:
+        try:
+            if self._stored:
+                self._store.make_durable()
+            for path in self._stored:
+                path.unlink(missing_ok=True)
+        finally:
+            self._stored = []
 
     def _is_due(self, path: Path, *, quick: bool) -> bool:
         if quick and path.lstat().st_size > _QUICK_BYTES:

@@ -37,6 +37,7 @@ from memory_os_workers.processes import share_arenas
 _log = logging.getLogger(__name__)
 
 _RECONNECT_MAX_S = 5.0
+# A worker was seen that went on for minutes after it was told to end.
 _CANCEL_AGAIN_S = 1.0
 
 
